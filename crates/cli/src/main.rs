@@ -1,0 +1,2 @@
+//! The binary `fencepost`: arguments in, exit code out.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Deterministic simulation and fault injection for distributed locks

@@ -1,0 +1,1 @@
+//! One Redis server, sans-IO: keyspace, commands, Lua, persistence

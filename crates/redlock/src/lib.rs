@@ -1,0 +1,1 @@
+//! The Redlock algorithm on ports, and on real Redis

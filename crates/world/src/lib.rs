@@ -1,0 +1,1 @@
+//! The simulated world: hosts, clocks, network and faults, on two engines
