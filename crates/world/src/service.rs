@@ -1,0 +1,36 @@
+//! What a server host runs, whatever the engine: requests in, replies out, time passed in.
+
+use bytes::Bytes;
+use redis_node::{ConnectionId, Effects, Protocol, UnixTime};
+
+use crate::Host;
+use fencepost_checker::history::Crash;
+
+/// A server. It speaks Redis's protocol, so that one kind of connection reaches every host.
+///
+/// One value lives for the whole run; what its process forgets between [`stop`](Service::stop) and
+/// [`boot`](Service::boot) is its own affair.
+pub trait Service {
+    /// The process starts, for the first time or again.
+    fn boot(&mut self, now: UnixTime);
+    /// The process ends. What it had not stored is lost.
+    fn stop(&mut self, how: Crash, now: UnixTime);
+    /// A client connected.
+    fn connected(&mut self, connection: ConnectionId, peer: Host);
+    /// The connection ended.
+    fn disconnected(&mut self, connection: ConnectionId);
+    /// Carries out one request.
+    fn handle(&mut self, now: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects;
+    /// When [`tick`](Service::tick) wants to be called, by the host's wall clock.
+    fn next_deadline(&self) -> Option<UnixTime> {
+        None
+    }
+    /// Does what time alone brings about.
+    fn tick(&mut self, _now: UnixTime) -> Effects {
+        Effects::default()
+    }
+    /// The protocol that the connection has agreed on.
+    fn protocol(&self, _connection: ConnectionId) -> Protocol {
+        Protocol::Resp2
+    }
+}
