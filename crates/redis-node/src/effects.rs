@@ -1,0 +1,52 @@
+//! What a call on the node leads to: replies, and what was done to which key.
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+use crate::{ConnectionId, Reply, UnixTime};
+
+/// Everything that one call on the node wants done outside of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// Replies in the order in which they are to be sent.
+    pub replies: SmallVec<[(ConnectionId, Reply); 1]>,
+    /// What was done to which key, in order.
+    pub touches: SmallVec<[Touch; 1]>,
+    /// Close the connection that made the request, after its replies.
+    pub close: bool,
+}
+
+/// What a command did to one key, also when it did nothing.
+///
+/// A harness builds its history from these: a refused `SET NX` is as telling as a successful one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The key.
+    pub key: Bytes,
+    /// What was done.
+    pub did: Did,
+    /// When the key expires after the command; for [`Did::Deleted`] and [`Did::Expired`], when it would have.
+    /// `None` if it has no expiry or does not exist.
+    pub expires_at: Option<UnixTime>,
+}
+
+/// What was done to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Did {
+    /// The key was there and was looked at.
+    Read,
+    /// The key was not there and now is.
+    Created,
+    /// The value of a live key was replaced or changed.
+    Overwritten,
+    /// A command removed the live key.
+    Deleted,
+    /// Only the expiry of the live key changed.
+    ExpiryChanged,
+    /// A live key was there and stood in the way of a write: NX, a condition on the expiry, a wrong type.
+    Refused,
+    /// The key was not there and nothing was done.
+    Missing,
+    /// The node itself removed the key because its time had come: at an access or by the active cycle.
+    Expired,
+}

@@ -1,0 +1,141 @@
+//! The globals of scripts, and Redis's texts for scripts that fail.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use mlua::{Function, LuaOptions, MultiValue, StdLib, Table, Value};
+
+use super::limits::Limits;
+use super::{Host, Raised, Sha, State};
+use crate::command::{Failure, Index};
+
+/// Takes the raw functions, gives back the runner, the globals, and the environment of scripts.
+const SOURCE: &str = include_str!("sandbox.lua");
+
+impl State {
+    pub(super) fn new() -> mlua::Result<State> {
+        let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
+        let lua = mlua::Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(false))?;
+        let slot = Rc::new(RefCell::new(None));
+        let limits = Rc::new(Limits::default());
+        let format: Function = lua.globals().get::<Table>("string")?.get("format")?;
+        let raw = raw_functions(&lua, &slot, &limits, &format)?;
+        let build = lua.load(SOURCE).set_name("=sandbox").into_function()?;
+        let (runner, globals, environment) = build.call(raw)?;
+        let state =
+            State { lua, runner, globals, environment, slot, limits, compiled: RefCell::new(BTreeMap::new()), format };
+        state.limits.collect(&state.lua);
+        Ok(state)
+    }
+}
+
+fn raw_functions(lua: &mlua::Lua, slot: &super::Slot, limits: &Rc<Limits>, format: &Function) -> mlua::Result<Table> {
+    let raw = lua.create_table()?;
+    let index = Index::new();
+    let host = Rc::new(Host { slot: Rc::clone(slot), limits: Rc::clone(limits), format: format.clone(), index });
+    let other = Rc::clone(&host);
+    raw.set("pcall", lua.create_function(move |lua, arguments: MultiValue| other.answer(lua, arguments))?)?;
+    raw.set("call", lua.create_function(move |lua, arguments: MultiValue| host.answer_or_raise(lua, arguments))?)?;
+    raw.set("explain", lua.create_function(|_, error: mlua::Error| Ok(message(&error)))?)?;
+    let limit = Rc::clone(limits);
+    raw.set("charge", lua.create_function(move |_, work: f64| Ok(limit.charge(instructions(work))))?)?;
+    let limit = Rc::clone(limits);
+    raw.set("random", lua.create_function(move |_, ()| Ok(limit.random()))?)?;
+    let limit = Rc::clone(limits);
+    raw.set("reseed", lua.create_function(move |_, seed: f64| Ok(limit.reseed(seed.to_bits())))?)?;
+    let limit = Rc::clone(limits);
+    raw.set("setresp", lua.create_function(move |_, resp3: bool| Ok(limit.set_resp3(resp3)))?)?;
+    raw.set("sha1hex", lua.create_function(|_, text: mlua::LuaString| Ok(Sha::of(&text.as_bytes()).to_string()))?)?;
+    raw.set("line", lua.create_function(|lua, ()| Ok(line_of_script(lua)))?)?;
+    Ok(raw)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, as is wanted here")]
+fn instructions(work: f64) -> u64 {
+    work as u64
+}
+
+/// The line that the innermost frame of the script itself is at.
+fn line_of_script(lua: &mlua::Lua) -> Option<usize> {
+    for level in 1.. {
+        let found = lua.inspect_stack(level, |frame| {
+            let own = frame.source().source.is_some_and(|source| source == "@user_script");
+            if own { frame.current_line() } else { None }
+        });
+        match found {
+            None => return None,
+            Some(Some(line)) => return Some(line),
+            Some(None) => {}
+        }
+    }
+    None
+}
+
+/// The Lua part of a script that may begin with `#!lua flags=...`. The line feed stays, for the line numbers.
+pub(super) fn without_shebang(body: &Bytes) -> Result<&[u8], Failure> {
+    if !body.starts_with(b"#!") {
+        return Ok(body);
+    }
+    let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
+        return Err(Failure::of("ERR Invalid script shebang"));
+    };
+    let line = String::from_utf8_lossy(&body[..end]);
+    let mut words = line.split_ascii_whitespace();
+    let engine = words.next().unwrap_or_default();
+    if engine != "#!lua" {
+        return Err(Failure(format!("ERR Unexpected engine in script shebang: {engine}").into()));
+    }
+    for word in words {
+        let Some(flags) = word.strip_prefix("flags=") else {
+            return Err(Failure(format!("ERR Unknown lua shebang option: {word}").into()));
+        };
+        const KNOWN: [&str; 5] =
+            ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
+        if let Some(unknown) = flags.split(',').find(|flag| !flag.is_empty() && !KNOWN.contains(flag)) {
+            return Err(Failure(format!("ERR Unexpected flag in script shebang: {unknown}").into()));
+        }
+    }
+    Ok(&body[end..])
+}
+
+/// The text of an error of the Lua library, without what it adds itself.
+pub(super) fn message(error: &mlua::Error) -> String {
+    if let Some(Raised(text)) = error.downcast_ref() {
+        return text.to_string();
+    }
+    match error {
+        mlua::Error::CallbackError { cause, .. } => message(cause),
+        mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => message.clone(),
+        mlua::Error::MemoryError(_) => "not enough memory".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// A script that used up its instructions: answered as if somebody had sent `SCRIPT KILL`.
+pub(super) fn killed(sha: Sha) -> Failure {
+    let text = "ERR Error running script, Script killed by user with SCRIPT KILL. script: ";
+    Failure(format!("{text}{sha}, on @user_script.").into())
+}
+
+/// An error that the script did not catch, as the error handler left it.
+///
+/// A tail call into one of the sandbox's own functions has left no frame of the script. Such a call stands
+/// mostly on the last line, so that is the one named then.
+pub(super) fn uncaught(error: &Value, sha: Sha, body: &[u8]) -> Failure {
+    let Value::Table(error) = error else {
+        let text = error.to_string().unwrap_or_default();
+        return Failure(format!("ERR Error running script f_{sha}, {text}").into());
+    };
+    let text: Option<mlua::LuaString> = error.raw_get("err").ok();
+    let text = text.map_or_else(|| "ERR unknown error".to_owned(), |text| text.to_string_lossy());
+    let last = || body.split(|byte| *byte == b'\n').count();
+    let line = error.raw_get::<usize>("line").unwrap_or_else(|_| last());
+    Failure(format!("{text} script: {sha}, on @user_script:{line}.").into())
+}
+
+/// The call itself failed, outside of the script's own error handler.
+pub(super) fn broken(error: &mlua::Error, sha: Sha) -> Failure {
+    Failure(format!("ERR Error running script f_{sha}, {}", message(error)).into())
+}

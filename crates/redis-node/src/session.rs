@@ -1,0 +1,31 @@
+//! What the node remembers of one connection.
+
+use bytes::Bytes;
+
+use crate::Protocol;
+
+/// Names one connection of one node; the caller chooses and never reuses it within a node's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// State of a connection: protocol, name, and a transaction that is being queued.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    /// What `CLIENT ID` answers.
+    pub(crate) id: i64,
+    pub(crate) protocol: Protocol,
+    pub(crate) name: Option<Bytes>,
+    pub(crate) transaction: Option<Transaction>,
+    /// Keys of WATCH, with whether each had already expired then.
+    pub(crate) watched: Vec<(Bytes, bool)>,
+}
+
+/// Commands between MULTI and EXEC.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    pub(crate) queued: Vec<Vec<Bytes>>,
+    /// Bytes held by `queued`, so that a client cannot make the node grow without bound.
+    pub(crate) bytes: usize,
+    /// A command was refused while queueing: EXEC will discard all.
+    pub(crate) broken: bool,
+}
