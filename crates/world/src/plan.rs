@@ -179,6 +179,17 @@ pub enum Heal {
 }
 
 impl Action {
+    /// The hosts that it hits.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<&str> {
+        match self {
+            Self::Pause { host, .. } | Self::Crash { host, .. } | Self::ClockStep { host, .. } => vec![host],
+            Self::Partition { left, right, .. } | Self::Delay { left, right, .. } => {
+                left.iter().chain(right).map(String::as_str).collect()
+            }
+        }
+    }
+
     /// The name of its kind, as in scenario files.
     #[must_use]
     pub fn family(&self) -> &'static str {
@@ -189,5 +200,45 @@ impl Action {
             Self::Delay { .. } => "delay",
             Self::ClockStep { .. } => "clock-step",
         }
+    }
+}
+
+impl std::fmt::Display for EventPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.host, self.verb)?;
+        match &self.peer {
+            // A server applies what came from a client and replies to it.
+            Some(peer) if self.verb == "replied" => write!(f, " to {peer}"),
+            Some(peer) => write!(f, " from {peer}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl WorldPlan {
+    /// Every host that a link or a fault names.
+    pub(crate) fn named_hosts(&self) -> impl Iterator<Item = &str> {
+        let links = self.network.links.iter().flat_map(|link| [&*link.between.0, &*link.between.1]);
+        links.chain(self.faults.iter().flat_map(Fault::named_hosts))
+    }
+}
+
+impl Fault {
+    fn named_hosts(&self) -> Vec<&str> {
+        let mut names = self.action.hosts();
+        let heal = match &self.action {
+            Action::Partition { heal, .. } | Action::Delay { heal, .. } => Some(heal),
+            Action::Pause { .. } | Action::Crash { .. } | Action::ClockStep { .. } => None,
+        };
+        let trigger = match &self.trigger {
+            Trigger::On { event, .. } => Some(event),
+            Trigger::At(_) => None,
+        };
+        let heal = heal.and_then(|heal| if let Heal::On(event) = heal { Some(event) } else { None });
+        for event in trigger.into_iter().chain(heal) {
+            names.push(&event.host);
+            names.extend(event.peer.as_deref());
+        }
+        names
     }
 }

@@ -1,0 +1,4 @@
+//! The world as its users see it, on both engines.
+
+mod engines;
+mod world_dsl;
