@@ -85,7 +85,10 @@ impl Flags {
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
         ];
-        NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
+        NAMES
+            .into_iter()
+            .filter(move |(flag, _)| self.has(*flag))
+            .map(|(_, name)| name)
     }
 }
 
@@ -97,7 +100,13 @@ impl Command {
         keys: [i64; 3],
         run: fn(&mut Database, &[Bytes]) -> Outcome,
     ) -> Command {
-        Command { name, arity, flags, keys, run: Run::Data(run) }
+        Command {
+            name,
+            arity,
+            flags,
+            keys,
+            run: Run::Data(run),
+        }
     }
 
     pub(crate) const fn node(
@@ -106,16 +115,32 @@ impl Command {
         flags: Flags,
         run: fn(&mut Node, ConnectionId, &[Bytes]) -> Outcome,
     ) -> Command {
-        Command { name, arity, flags, keys: NO_KEYS, run: Run::Node(run) }
+        Command {
+            name,
+            arity,
+            flags,
+            keys: NO_KEYS,
+            run: Run::Node(run),
+        }
     }
 
     pub(crate) const fn container(name: &'static str, subcommands: &'static [Command]) -> Command {
-        Command { name, arity: -2, flags: Flags::NONE, keys: NO_KEYS, run: Run::Subcommands(subcommands) }
+        Command {
+            name,
+            arity: -2,
+            flags: Flags::NONE,
+            keys: NO_KEYS,
+            run: Run::Subcommands(subcommands),
+        }
     }
 
     pub(crate) fn accepts(&self, arguments: usize) -> bool {
         let arguments = i32::try_from(arguments).unwrap_or(i32::MAX);
-        if self.arity >= 0 { arguments == self.arity } else { arguments >= -self.arity }
+        if self.arity >= 0 {
+            arguments == self.arity
+        } else {
+            arguments >= -self.arity
+        }
     }
 }
 
@@ -169,7 +194,10 @@ impl Index {
 
     pub(crate) fn by_name(&self, name: &[u8]) -> Option<&'static Command> {
         let folded = || name.iter().map(u8::to_ascii_lowercase);
-        let at = self.0.binary_search_by(|command| command.name.bytes().cmp(folded())).ok()?;
+        let at = self
+            .0
+            .binary_search_by(|command| command.name.bytes().cmp(folded()))
+            .ok()?;
         Some(self.0[at])
     }
 
@@ -204,9 +232,11 @@ impl Index {
 
 impl Failure {
     pub(crate) const SYNTAX: Failure = Failure(Cow::Borrowed("ERR syntax error"));
-    pub(crate) const NOT_AN_INTEGER: Failure = Failure(Cow::Borrowed("ERR value is not an integer or out of range"));
-    pub(crate) const WRONG_TYPE: Failure =
-        Failure(Cow::Borrowed("WRONGTYPE Operation against a key holding the wrong kind of value"));
+    pub(crate) const NOT_AN_INTEGER: Failure =
+        Failure(Cow::Borrowed("ERR value is not an integer or out of range"));
+    pub(crate) const WRONG_TYPE: Failure = Failure(Cow::Borrowed(
+        "WRONGTYPE Operation against a key holding the wrong kind of value",
+    ));
 
     pub(crate) const fn of(text: &'static str) -> Failure {
         Failure(Cow::Borrowed(text))
@@ -245,7 +275,10 @@ mod tests {
     fn a_command_is_found_in_any_case_and_a_subcommand_under_its_parent() {
         let index = Index::new();
         let find = |words: &[&'static str]| {
-            let request: Vec<_> = words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
+            let request: Vec<_> = words
+                .iter()
+                .map(|word| Bytes::from_static(word.as_bytes()))
+                .collect();
             index.find(&request).map(|command| command.name)
         };
         assert_eq!(find(&["gEt", "k"]), Some("get"));

@@ -14,7 +14,10 @@ pub struct Config {
 impl Default for Config {
     /// Redis's default as far as locks are concerned: nothing reaches the disk.
     fn default() -> Self {
-        Config { persistence: Persistence::None, run_id: "0".repeat(40) }
+        Config {
+            persistence: Persistence::None,
+            run_id: "0".repeat(40),
+        }
     }
 }
 

@@ -41,7 +41,10 @@ impl Database {
 
     /// What the unit did: effects for the log, touches for the caller.
     pub(crate) fn finish(&mut self) -> (Unit, SmallVec<[Touch; 1]>) {
-        (std::mem::take(&mut self.effects), std::mem::take(&mut self.touches))
+        (
+            std::mem::take(&mut self.effects),
+            std::mem::take(&mut self.touches),
+        )
     }
 
     pub(crate) fn record(&mut self, recording: bool) {
@@ -79,7 +82,11 @@ impl Database {
 
     /// As [`Database::lookup`], and notes that the key was looked at.
     pub(crate) fn read(&mut self, key: &Bytes) -> Option<&Entry> {
-        let did = if self.lookup(key).is_some() { Did::Read } else { Did::Missing };
+        let did = if self.lookup(key).is_some() {
+            Did::Read
+        } else {
+            Did::Missing
+        };
         self.touch(key, did);
         self.keys.get(key)
     }
@@ -93,7 +100,11 @@ impl Database {
     /// Sets a value. The caller has looked the key up before.
     pub(crate) fn set(&mut self, key: &Bytes, value: Value, expiry: Expiry) {
         let old = self.keys.get(key);
-        let did = if old.is_some() { Did::Overwritten } else { Did::Created };
+        let did = if old.is_some() {
+            Did::Overwritten
+        } else {
+            Did::Created
+        };
         let expires_at = match expiry {
             Expiry::Clear => None,
             Expiry::Keep => old.and_then(|entry| entry.expires_at),
@@ -131,7 +142,9 @@ impl Database {
     pub(crate) fn expire_due(&mut self, most: usize) -> usize {
         let mut removed = 0;
         while removed < most {
-            let Some((when, key)) = self.keys.first_to_expire() else { break };
+            let Some((when, key)) = self.keys.first_to_expire() else {
+                break;
+            };
             if self.now_millis() < *when {
                 break;
             }
@@ -167,7 +180,8 @@ impl Database {
     /// Hands a command to the log as it was sent, for those that mean the same at any time.
     pub(crate) fn propagate_verbatim(&mut self, arguments: &[Bytes]) {
         if self.recording && !self.loading {
-            self.effects.push(Command::from_iter(arguments.iter().cloned()));
+            self.effects
+                .push(Command::from_iter(arguments.iter().cloned()));
         }
     }
 
@@ -181,7 +195,9 @@ impl Database {
     }
 
     fn remove(&mut self, key: &Bytes, did: Did) {
-        let Some(entry) = self.keys.remove(key) else { return };
+        let Some(entry) = self.keys.remove(key) else {
+            return;
+        };
         self.note(key, did, entry.expires_at);
         self.watchers.changed(key);
     }
@@ -194,7 +210,11 @@ impl Database {
     fn note(&mut self, key: &Bytes, did: Did, expires_at: Option<i64>) {
         if !self.loading {
             let expires_at = expires_at.map(UnixTime::from_redis);
-            self.touches.push(Touch { key: key.clone(), did, expires_at });
+            self.touches.push(Touch {
+                key: key.clone(),
+                did,
+                expires_at,
+            });
         }
     }
 }
@@ -212,7 +232,11 @@ impl Watchers {
     }
 
     /// Forgets what a connection watched. Answers whether one of its keys had changed.
-    pub(crate) fn unwatch<'a>(&mut self, connection: ConnectionId, keys: impl Iterator<Item = &'a Bytes>) -> bool {
+    pub(crate) fn unwatch<'a>(
+        &mut self,
+        connection: ConnectionId,
+        keys: impl Iterator<Item = &'a Bytes>,
+    ) -> bool {
         for key in keys {
             if let Some(watching) = self.by_key.get_mut(key) {
                 watching.remove(&connection);

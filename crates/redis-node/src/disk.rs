@@ -75,7 +75,10 @@ impl Disk {
 
     /// Replaces the log by the shortest one that leads to the same keys, on the platter at once.
     pub(crate) fn rewrite(&mut self, keys: &Keyspace) {
-        self.log = keys.iter().map(|(key, entry)| snapshot(key, &entry.value, entry.expires_at)).collect();
+        self.log = keys
+            .iter()
+            .map(|(key, entry)| snapshot(key, &entry.value, entry.expires_at))
+            .collect();
         self.bytes = self.log.iter().map(size).sum();
         self.base_bytes = self.bytes;
         self.sync();
@@ -86,23 +89,38 @@ fn snapshot(key: &Bytes, value: &Value, expires_at: Option<i64>) -> Unit {
     let mut unit = Unit::new();
     match value {
         Value::String(bytes) => {
-            unit.push(Command::from_iter([Bytes::from_static(b"SET"), key.clone(), bytes.clone()]));
+            unit.push(Command::from_iter([
+                Bytes::from_static(b"SET"),
+                key.clone(),
+                bytes.clone(),
+            ]));
         }
         Value::Hash(fields) => {
             let mut command = Command::from_iter([Bytes::from_static(b"HSET"), key.clone()]);
-            command.extend(fields.iter().flat_map(|(field, value)| [field.clone(), value.clone()]));
+            command.extend(
+                fields
+                    .iter()
+                    .flat_map(|(field, value)| [field.clone(), value.clone()]),
+            );
             unit.push(command);
         }
     }
     if let Some(when) = expires_at {
-        unit.push(Command::from_iter([Bytes::from_static(b"PEXPIREAT"), key.clone(), when.to_string().into()]));
+        unit.push(Command::from_iter([
+            Bytes::from_static(b"PEXPIREAT"),
+            key.clone(),
+            when.to_string().into(),
+        ]));
     }
     unit
 }
 
 fn size(unit: &Unit) -> usize {
     const OVERHEAD: usize = 32;
-    unit.iter().flatten().map(|argument| argument.len() + OVERHEAD).sum()
+    unit.iter()
+        .flatten()
+        .map(|argument| argument.len() + OVERHEAD)
+        .sum()
 }
 
 #[cfg(test)]
@@ -120,7 +138,13 @@ mod tests {
         disk.sync();
         disk.append(unit("two"));
         assert_eq!(disk.clone().after(Stop::PowerLoss).units(), [unit("one")]);
-        assert_eq!(disk.clone().after(Stop::Kill).units(), [unit("one"), unit("two")]);
-        assert_eq!(disk.after(Stop::Shutdown).units(), [unit("one"), unit("two")]);
+        assert_eq!(
+            disk.clone().after(Stop::Kill).units(),
+            [unit("one"), unit("two")]
+        );
+        assert_eq!(
+            disk.after(Stop::Shutdown).units(),
+            [unit("one"), unit("two")]
+        );
     }
 }

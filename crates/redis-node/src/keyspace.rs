@@ -73,7 +73,9 @@ impl Keyspace {
 
     /// Sets or takes away the expiry of a key that exists.
     pub(crate) fn set_expiry(&mut self, key: &Bytes, expires_at: Option<i64>) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
         if let Some(when) = std::mem::replace(&mut entry.expires_at, expires_at) {
             self.by_expiry.remove(&(when, key.clone()));
         }

@@ -27,6 +27,7 @@ mod effects;
 mod keyspace;
 mod lua;
 mod node;
+mod number;
 mod reply;
 pub mod request;
 pub mod server;

@@ -30,10 +30,15 @@ pub struct Lua(Rc<State>);
 
 impl Lua {
     /// A new state with the libraries that Redis gives to scripts.
-    #[expect(clippy::new_without_default, reason = "it costs too much to be made by accident")]
+    #[expect(
+        clippy::new_without_default,
+        reason = "it costs too much to be made by accident"
+    )]
     pub fn new() -> Lua {
         // Building the sandbox runs only our own constant sources.
-        Lua(Rc::new(State::new().expect("the sandbox's own scripts are valid")))
+        Lua(Rc::new(
+            State::new().expect("the sandbox's own scripts are valid"),
+        ))
     }
 }
 
@@ -54,7 +59,11 @@ impl Sha {
 
     /// From forty hexadecimal digits in any case.
     pub(crate) fn parse(text: &[u8]) -> Option<Sha> {
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let digit = |byte: u8| {
+            char::from(byte)
+                .to_digit(16)
+                .and_then(|digit| u8::try_from(digit).ok())
+        };
         let mut sha = [0; 20];
         if text.len() != 40 {
             return None;
@@ -92,7 +101,6 @@ struct State {
     slot: Slot,
     limits: Rc<Limits>,
     compiled: RefCell<BTreeMap<Sha, Function>>,
-    format: Function,
 }
 
 /// Compiled scripts that are kept; a sweep uses a handful, a hostile client cannot fill the memory.
@@ -107,8 +115,15 @@ impl Lua {
         }
         let source = sandbox::without_shebang(body)?;
         // The chunk's name makes messages begin with "user_script:1:", as Redis's do.
-        let chunk = self.0.lua.load(source).set_name("@user_script").set_mode(ChunkMode::Text);
-        let script = chunk.set_environment(self.0.environment.clone()).into_function();
+        let chunk = self
+            .0
+            .lua
+            .load(source)
+            .set_name("@user_script")
+            .set_mode(ChunkMode::Text);
+        let script = chunk
+            .set_environment(self.0.environment.clone())
+            .into_function();
         let script = script.map_err(|error| {
             let text = sandbox::message(&error);
             Failure(format!("ERR Error compiling script (new function): {text}").into())
@@ -136,7 +151,7 @@ impl Lua {
         let db = state.slot.borrow_mut().take().unwrap_or_default();
         let outcome = match result {
             _ if exhausted => Err(sandbox::killed(sha)),
-            Ok((true, value)) => convert::to_reply(&value, &state.format, state.limits.resp3()),
+            Ok((true, value)) => convert::to_reply(&value, state.limits.resp3()),
             Ok((false, error)) => Err(sandbox::uncaught(&error, sha, body)),
             Err(error) => Err(sandbox::broken(&error, sha)),
         };
@@ -145,7 +160,12 @@ impl Lua {
 }
 
 impl State {
-    fn call(&self, script: &Function, keys: &[Bytes], values: &[Bytes]) -> mlua::Result<(bool, Value)> {
+    fn call(
+        &self,
+        script: &Function,
+        keys: &[Bytes],
+        values: &[Bytes],
+    ) -> mlua::Result<(bool, Value)> {
         self.globals.raw_set("KEYS", self.list(keys)?)?;
         self.globals.raw_set("ARGV", self.list(values)?)?;
         self.limits.start(&self.lua)?;
@@ -165,7 +185,6 @@ impl State {
 struct Host {
     slot: Slot,
     limits: Rc<Limits>,
-    format: Function,
     index: Index,
 }
 
@@ -176,20 +195,20 @@ struct Raised(Cow<'static, str>);
 
 impl Host {
     /// `redis.pcall`: an error is a table with `err`.
-    fn answer(&self, lua: &mlua::Lua, arguments: MultiValue) -> mlua::Result<Value> {
+    fn answer(&self, lua: &mlua::Lua, arguments: &MultiValue) -> mlua::Result<Value> {
         convert::from_reply(lua, self.execute(arguments), self.limits.resp3())
     }
 
     /// `redis.call`: an error ends the script, if it does not catch it.
-    fn answer_or_raise(&self, lua: &mlua::Lua, arguments: MultiValue) -> mlua::Result<Value> {
+    fn answer_or_raise(&self, lua: &mlua::Lua, arguments: &MultiValue) -> mlua::Result<Value> {
         match self.execute(arguments) {
             Reply::Error(text) => Err(mlua::Error::external(Raised(text))),
             reply => convert::from_reply(lua, reply, self.limits.resp3()),
         }
     }
 
-    fn execute(&self, arguments: MultiValue) -> Reply {
-        let request = match convert::to_request(arguments, &self.format) {
+    fn execute(&self, arguments: &MultiValue) -> Reply {
+        let request = match convert::to_request(arguments) {
             Ok(request) => request,
             Err(failure) => return failure.into(),
         };
@@ -205,10 +224,14 @@ fn dispatch(db: &mut Database, index: &Index, request: &[Bytes]) -> Outcome {
         return Err(Failure::of("ERR Unknown Redis command called from script"));
     };
     if !command.accepts(request.len()) {
-        return Err(Failure::of("ERR Wrong number of args calling Redis command from script"));
+        return Err(Failure::of(
+            "ERR Wrong number of args calling Redis command from script",
+        ));
     }
     match command.run {
         Run::Data(run) => run(db, request),
-        _ => Err(Failure::of("ERR This Redis command is not allowed from script")),
+        _ => Err(Failure::of(
+            "ERR This Redis command is not allowed from script",
+        )),
     }
 }

@@ -10,7 +10,9 @@ use crate::database::Database;
 use crate::disk::Unit;
 use crate::lua::Sha;
 use crate::session::Session;
-use crate::{Config, ConnectionId, Disk, Effects, Lua, Persistence, Protocol, Reply, Stop, UnixTime};
+use crate::{
+    Config, ConnectionId, Disk, Effects, Lua, Persistence, Protocol, Reply, Stop, UnixTime,
+};
 
 /// The version that the node answers as.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
@@ -20,9 +22,6 @@ const CYCLE_MILLIS: u64 = 100;
 /// Keys in a round of the active cycle, and rounds in a run of it.
 const KEYS_A_ROUND: usize = 20;
 const ROUNDS: usize = 50;
-
-/// What a client may queue in MULTI before it is refused.
-const LARGEST_TRANSACTION: usize = 64 << 20;
 
 /// One Redis server as a state machine.
 ///
@@ -81,7 +80,12 @@ impl Node {
     }
 
     /// Executes one request (the command's name and its arguments) at that time.
-    pub fn handle(&mut self, now: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
+    pub fn handle(
+        &mut self,
+        now: UnixTime,
+        connection: ConnectionId,
+        request: &[Bytes],
+    ) -> Effects {
         if request.is_empty() {
             return Effects::default();
         }
@@ -89,7 +93,11 @@ impl Node {
         self.close = false;
         let reply = self.process(connection, request);
         let effects = self.finish();
-        Effects { replies: smallvec![(connection, reply)], close: self.close, ..effects }
+        Effects {
+            replies: smallvec![(connection, reply)],
+            close: self.close,
+            ..effects
+        }
     }
 
     /// When [`Node::tick`] wants to be called; `None` while no key has an expiry.
@@ -97,7 +105,9 @@ impl Node {
     /// By the node's own wall clock: if the clock is stepped, the instant moves with it.
     pub fn next_deadline(&self) -> Option<UnixTime> {
         let (when, _) = self.db.keys().first_to_expire()?;
-        let due = UnixTime::from_redis(*when).as_millis().next_multiple_of(CYCLE_MILLIS);
+        let due = UnixTime::from_redis(*when)
+            .as_millis()
+            .next_multiple_of(CYCLE_MILLIS);
         let due = UnixTime::from_millis(due);
         Some(self.cycle_resumes.map_or(due, |resumes| due.max(resumes)))
     }
@@ -121,7 +131,9 @@ impl Node {
 
     /// The protocol that replies to this connection are to be encoded in.
     pub fn protocol(&self, connection: ConnectionId) -> Protocol {
-        self.sessions.get(&connection).map_or(Protocol::default(), |session| session.protocol)
+        self.sessions
+            .get(&connection)
+            .map_or(Protocol::default(), |session| session.protocol)
     }
 
     /// What the node was booted with.
@@ -130,34 +142,43 @@ impl Node {
     }
 
     fn process(&mut self, connection: ConnectionId, request: &[Bytes]) -> Reply {
-        let checked = self.commands.check(request);
-        let Some(transaction) = &mut self.session(connection).transaction else {
-            return match checked {
-                Ok(command) => self.call(connection, command, request),
-                Err(failure) => failure.into(),
-            };
+        let command = match self.commands.check(request) {
+            Ok(command) => command,
+            Err(failure) => return self.refuse(connection, request, failure),
         };
-        match checked {
-            Err(failure) => {
-                transaction.broken = true;
-                failure.into()
-            }
-            Ok(command) if command::is_immediate(command) => self.call(connection, command, request),
-            Ok(_) => {
-                const OVERHEAD: usize = 64;
-                transaction.bytes += request.iter().map(|argument| argument.len() + OVERHEAD).sum::<usize>();
-                if transaction.bytes > LARGEST_TRANSACTION {
-                    transaction.broken = true;
-                    transaction.queued.clear();
-                    return Reply::error("OOM transaction too large");
-                }
-                transaction.queued.push(request.to_vec());
-                Reply::status("QUEUED")
-            }
+        match &mut self.session(connection).transaction {
+            Some(transaction) if !command::is_immediate(command) => transaction.queue(request),
+            _ => self.call(connection, command, request),
         }
     }
 
-    fn call(&mut self, connection: ConnectionId, command: &'static command::Command, request: &[Bytes]) -> Reply {
+    /// A request that cannot even be tried also spoils the transaction that it was to be a part of.
+    fn refuse(&mut self, connection: ConnectionId, request: &[Bytes], failure: Failure) -> Reply {
+        let is_exec = self
+            .commands
+            .find(request)
+            .is_some_and(|command| command.name == "exec");
+        let session = self.session(connection);
+        if is_exec {
+            session.transaction = None;
+            self.unwatch(connection);
+            let reason = failure.0.trim_start_matches("ERR ");
+            return Reply::error(format!(
+                "EXECABORT Transaction discarded because of: {reason}"
+            ));
+        }
+        if let Some(transaction) = &mut session.transaction {
+            transaction.broken = true;
+        }
+        failure.into()
+    }
+
+    fn call(
+        &mut self,
+        connection: ConnectionId,
+        command: &'static command::Command,
+        request: &[Bytes],
+    ) -> Reply {
         let outcome = match command.run {
             Run::Data(run) => run(&mut self.db, request),
             Run::Node(run) => run(self, connection, request),
@@ -177,7 +198,10 @@ impl Node {
                 self.disk.rewrite(self.db.keys());
             }
         }
-        Effects { touches, ..Effects::default() }
+        Effects {
+            touches,
+            ..Effects::default()
+        }
     }
 
     fn load(&mut self, now: UnixTime) {
@@ -204,7 +228,10 @@ impl Node {
     pub(crate) fn session(&mut self, connection: ConnectionId) -> &mut Session {
         self.sessions.entry(connection).or_insert_with(|| {
             self.last_client += 1;
-            Session { id: self.last_client, ..Session::default() }
+            Session {
+                id: self.last_client,
+                ..Session::default()
+            }
         })
     }
 
@@ -224,7 +251,10 @@ impl Node {
     pub(crate) fn reset(&mut self, connection: ConnectionId) {
         self.unwatch(connection);
         let session = self.session(connection);
-        *session = Session { id: session.id, ..Session::default() };
+        *session = Session {
+            id: session.id,
+            ..Session::default()
+        };
     }
 
     pub(crate) fn watch(&mut self, connection: ConnectionId, key: &Bytes) {
@@ -239,8 +269,13 @@ impl Node {
     /// Forgets what was watched. Answers whether a watched key has changed or expired since.
     pub(crate) fn unwatch(&mut self, connection: ConnectionId) -> bool {
         let watched = std::mem::take(&mut self.session(connection).watched);
-        let expired = watched.iter().any(|(key, expired)| !expired && self.db.has_expired(key));
-        self.db.watchers().unwatch(connection, watched.iter().map(|(key, _)| key)) || expired
+        let expired = watched
+            .iter()
+            .any(|(key, expired)| !expired && self.db.has_expired(key));
+        self.db
+            .watchers()
+            .unwatch(connection, watched.iter().map(|(key, _)| key))
+            || expired
     }
 
     pub(crate) fn scripts(&self) -> &Scripts {
@@ -259,7 +294,13 @@ impl Node {
     }
 
     /// Runs a script that was sent along, or that is known by its hash.
-    pub(crate) fn run_script(&mut self, sha: Sha, sent: Option<&Bytes>, keys: &[Bytes], values: &[Bytes]) -> Outcome {
+    pub(crate) fn run_script(
+        &mut self,
+        sha: Sha,
+        sent: Option<&Bytes>,
+        keys: &[Bytes],
+        values: &[Bytes],
+    ) -> Outcome {
         let body = self.scripts.body(sha, sent)?;
         let script = self.lua.compile(sha, &body)?;
         if sent.is_some() {

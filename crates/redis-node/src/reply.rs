@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use bytes::{Bytes, BytesMut};
 use redis_protocol::{resp2, resp3};
 
+use crate::number::seventeen_digits;
+
 /// The version of the protocol that a connection speaks; `HELLO` changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
@@ -102,16 +104,21 @@ impl Reply {
         let frame = match self {
             Reply::Status(data) => Frame::SimpleString { data, attributes },
             Reply::Error(data) => Frame::SimpleError { data, attributes },
-            Reply::Integer(number) => Frame::Number { data: *number, attributes },
+            Reply::Integer(number) => Frame::Number {
+                data: *number,
+                attributes,
+            },
             Reply::Bulk(data) => Frame::BlobString { data, attributes },
             Reply::Nil | Reply::NilArray => Frame::Null,
             _ => {
                 let frame = self.to_resp3();
-                resp3::encode::complete::extend_encode(out, &frame, false).expect("the buffer grows");
+                resp3::encode::complete::extend_encode(out, &frame, false)
+                    .expect("the buffer grows");
                 return;
             }
         };
-        resp3::encode::complete::extend_encode_borrowed(out, &frame, false).expect("the buffer grows");
+        resp3::encode::complete::extend_encode_borrowed(out, &frame, false)
+            .expect("the buffer grows");
     }
 
     fn to_resp2(&self) -> resp2::types::BytesFrame {
@@ -122,12 +129,17 @@ impl Reply {
             Reply::Integer(number) => Frame::Integer(*number),
             Reply::Bulk(bytes) => Frame::BulkString(bytes.clone()),
             Reply::Nil | Reply::NilArray => Frame::Null,
-            Reply::Array(items) | Reply::Push(items) => Frame::Array(items.iter().map(Reply::to_resp2).collect()),
-            Reply::Map(pairs) => {
-                Frame::Array(pairs.iter().flat_map(|(key, value)| [key.to_resp2(), value.to_resp2()]).collect())
+            Reply::Array(items) | Reply::Push(items) => {
+                Frame::Array(items.iter().map(Reply::to_resp2).collect())
             }
+            Reply::Map(pairs) => Frame::Array(
+                pairs
+                    .iter()
+                    .flat_map(|(key, value)| [key.to_resp2(), value.to_resp2()])
+                    .collect(),
+            ),
             Reply::Boolean(truth) => Frame::Integer(i64::from(*truth)),
-            Reply::Double(number) => Frame::BulkString(number.to_string().into()),
+            Reply::Double(number) => Frame::BulkString(seventeen_digits(*number).into()),
         }
     }
 
@@ -135,19 +147,46 @@ impl Reply {
         use resp3::types::BytesFrame as Frame;
         let attributes = None;
         match self {
-            Reply::Status(text) => Frame::SimpleString { data: text.clone(), attributes },
-            Reply::Error(text) => Frame::SimpleError { data: text.as_ref().into(), attributes },
-            Reply::Integer(number) => Frame::Number { data: *number, attributes },
-            Reply::Bulk(bytes) => Frame::BlobString { data: bytes.clone(), attributes },
-            Reply::Nil | Reply::NilArray => Frame::Null,
-            Reply::Array(items) => Frame::Array { data: items.iter().map(Reply::to_resp3).collect(), attributes },
-            Reply::Push(items) => Frame::Push { data: items.iter().map(Reply::to_resp3).collect(), attributes },
-            Reply::Map(pairs) => Frame::Map {
-                data: pairs.iter().map(|(key, value)| (key.to_resp3(), value.to_resp3())).collect(),
+            Reply::Status(text) => Frame::SimpleString {
+                data: text.clone(),
                 attributes,
             },
-            Reply::Boolean(truth) => Frame::Boolean { data: *truth, attributes },
-            Reply::Double(number) => Frame::Double { data: *number, attributes },
+            Reply::Error(text) => Frame::SimpleError {
+                data: text.as_ref().into(),
+                attributes,
+            },
+            Reply::Integer(number) => Frame::Number {
+                data: *number,
+                attributes,
+            },
+            Reply::Bulk(bytes) => Frame::BlobString {
+                data: bytes.clone(),
+                attributes,
+            },
+            Reply::Nil | Reply::NilArray => Frame::Null,
+            Reply::Array(items) => Frame::Array {
+                data: items.iter().map(Reply::to_resp3).collect(),
+                attributes,
+            },
+            Reply::Push(items) => Frame::Push {
+                data: items.iter().map(Reply::to_resp3).collect(),
+                attributes,
+            },
+            Reply::Map(pairs) => Frame::Map {
+                data: pairs
+                    .iter()
+                    .map(|(key, value)| (key.to_resp3(), value.to_resp3()))
+                    .collect(),
+                attributes,
+            },
+            Reply::Boolean(truth) => Frame::Boolean {
+                data: *truth,
+                attributes,
+            },
+            Reply::Double(number) => Frame::Double {
+                data: *number,
+                attributes,
+            },
         }
     }
 }

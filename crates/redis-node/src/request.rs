@@ -26,7 +26,12 @@ pub struct Limits {
 impl Default for Limits {
     /// Redis's own, but for the number of arguments: Redis 7.0 allows 2^31, here it is 2^20 as in Redis 6.
     fn default() -> Self {
-        Limits { arguments: 1 << 20, argument_bytes: 512 << 20, line_bytes: 64 << 10, request_bytes: 1 << 30 }
+        Limits {
+            arguments: 1 << 20,
+            argument_bytes: 512 << 20,
+            line_bytes: 64 << 10,
+            request_bytes: 1 << 30,
+        }
     }
 }
 
@@ -98,7 +103,10 @@ impl Decoder {
         let result = self.advance();
         if let Err(error) = &result {
             // What was sent before it is of no use any more.
-            *self = Decoder { state: State::Failed(error.clone()), ..Decoder::new(self.limits) };
+            *self = Decoder {
+                state: State::Failed(error.clone()),
+                ..Decoder::new(self.limits)
+            };
         }
         result
     }
@@ -110,12 +118,17 @@ impl Decoder {
                 State::Start => match self.buffer.first() {
                     None => return Ok(None),
                     Some(b'*') => {
-                        let Some(line) = self.length_line("too big mbulk count string")? else { return Ok(None) };
+                        let Some(line) = self.length_line("too big mbulk count string")? else {
+                            return Ok(None);
+                        };
                         self.state = self.start(&line)?;
                     }
                     Some(_) => {
-                        let Some(line) = self.inline_line()? else { return Ok(None) };
-                        let arguments = inline::split(&line).ok_or(error("unbalanced quotes in request"))?;
+                        let Some(line) = self.inline_line()? else {
+                            return Ok(None);
+                        };
+                        let arguments =
+                            inline::split(&line).ok_or(error("unbalanced quotes in request"))?;
                         if !arguments.is_empty() {
                             return Ok(Some(arguments));
                         }
@@ -127,7 +140,9 @@ impl Decoder {
                     return Ok(Some(std::mem::take(&mut self.arguments)));
                 }
                 &State::Length { left } => {
-                    let Some(line) = self.length_line("too big bulk count string")? else { return Ok(None) };
+                    let Some(line) = self.length_line("too big bulk count string")? else {
+                        return Ok(None);
+                    };
                     let length = self.argument_length(&line)?;
                     self.state = State::Argument { left, length };
                 }
@@ -147,17 +162,24 @@ impl Decoder {
     /// After `*N`: zero and negative numbers are no request, and skipped.
     fn start(&self, line: &[u8]) -> Result<State, ProtocolError> {
         let count = number(&line[1..]).ok_or(error("invalid multibulk length"))?;
-        let Ok(left) = usize::try_from(count.max(0)) else { return Err(error("invalid multibulk length")) };
+        let Ok(left) = usize::try_from(count.max(0)) else {
+            return Err(error("invalid multibulk length"));
+        };
         if left > self.limits.arguments {
             return Err(error("invalid multibulk length"));
         }
-        Ok(if left == 0 { State::Start } else { State::Length { left } })
+        Ok(if left == 0 {
+            State::Start
+        } else {
+            State::Length { left }
+        })
     }
 
     fn argument_length(&mut self, line: &[u8]) -> Result<usize, ProtocolError> {
         let first = line.first().copied().unwrap_or(b'\r');
         if first != b'$' {
-            let text = format!("expected '$', got '{}'", char::from(first)).replace(['\r', '\n'], " ");
+            let text =
+                format!("expected '$', got '{}'", char::from(first)).replace(['\r', '\n'], " ");
             return Err(ProtocolError(text.into()));
         }
         let length = number(&line[1..]).and_then(|length| usize::try_from(length).ok());
@@ -182,7 +204,9 @@ impl Decoder {
 
     /// A line that ends at a carriage return; the byte after it is skipped unseen, as in Redis.
     fn length_line(&mut self, too_big: &'static str) -> Result<Option<Bytes>, ProtocolError> {
-        let Some(end) = self.find(b'\r', too_big)? else { return Ok(None) };
+        let Some(end) = self.find(b'\r', too_big)? else {
+            return Ok(None);
+        };
         if self.buffer.len() < end + 2 {
             // The next search finds it at once.
             self.scanned = end;
@@ -195,7 +219,9 @@ impl Decoder {
 
     /// A line that ends at a line feed; a carriage return before it belongs to the end.
     fn inline_line(&mut self) -> Result<Option<Bytes>, ProtocolError> {
-        let Some(end) = self.find(b'\n', "too big inline request")? else { return Ok(None) };
+        let Some(end) = self.find(b'\n', "too big inline request")? else {
+            return Ok(None);
+        };
         let mut line = self.buffer.split_to(end);
         self.buffer.advance(1);
         if line.last() == Some(&b'\r') {
@@ -205,7 +231,9 @@ impl Decoder {
     }
 
     fn find(&mut self, byte: u8, too_big: &'static str) -> Result<Option<usize>, ProtocolError> {
-        let found = self.buffer[self.scanned..].iter().position(|other| *other == byte);
+        let found = self.buffer[self.scanned..]
+            .iter()
+            .position(|other| *other == byte);
         let end = found.map(|at| self.scanned + at);
         self.scanned = if end.is_some() { 0 } else { self.buffer.len() };
         if end.unwrap_or(self.buffer.len()) > self.limits.line_bytes {

@@ -73,7 +73,10 @@ where
                 return stream.shutdown().await;
             }
         }
-        if poll_fn(|context| wait(&mut stream, &mut handler, &mut decoder, &mut out, context)).await? == Event::Closed {
+        if poll_fn(|context| wait(&mut stream, &mut handler, &mut decoder, &mut out, context))
+            .await?
+            == Event::Closed
+        {
             return Ok(());
         }
     }
@@ -150,6 +153,10 @@ where
     let read = Pin::new(stream).poll_read(context, &mut buffer);
     read.map_ok(|()| {
         decoder.feed(buffer.filled());
-        if buffer.filled().is_empty() { Event::Closed } else { Event::Bytes }
+        if buffer.filled().is_empty() {
+            Event::Closed
+        } else {
+            Event::Bytes
+        }
     })
 }

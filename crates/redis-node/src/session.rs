@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::Protocol;
+use crate::{Protocol, Reply};
 
 /// Names one connection of one node; the caller chooses and never reuses it within a node's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,4 +28,24 @@ pub(crate) struct Transaction {
     pub(crate) bytes: usize,
     /// A command was refused while queueing: EXEC will discard all.
     pub(crate) broken: bool,
+}
+
+/// What a client may queue in MULTI before it is refused, and what a command counts besides its bytes.
+const LARGEST_TRANSACTION: usize = 64 << 20;
+const OVERHEAD: usize = 64;
+
+impl Transaction {
+    pub(crate) fn queue(&mut self, request: &[Bytes]) -> Reply {
+        self.bytes += request
+            .iter()
+            .map(|argument| argument.len() + OVERHEAD)
+            .sum::<usize>();
+        if self.bytes > LARGEST_TRANSACTION {
+            self.broken = true;
+            self.queued.clear();
+            return Reply::error("ERR transaction is too large");
+        }
+        self.queued.push(request.to_vec());
+        Reply::status("QUEUED")
+    }
 }

@@ -27,7 +27,10 @@ pub(super) fn is(argument: &Bytes, word: &str) -> bool {
 /// Up to `most` bytes for an error text; ends at a zero byte, as C does.
 pub(super) fn excerpt(bytes: &[u8], most: usize) -> String {
     let bytes = &bytes[..bytes.len().min(most)];
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
@@ -37,10 +40,28 @@ mod tests {
 
     #[test]
     fn only_the_canonical_form_is_an_integer() {
-        for (text, value) in [("0", 0), ("-1", -1), ("42", 42), ("-9223372036854775808", i64::MIN)] {
+        for (text, value) in [
+            ("0", 0),
+            ("-1", -1),
+            ("42", 42),
+            ("-9223372036854775808", i64::MIN),
+        ] {
             assert_eq!(strict_integer(text.as_bytes()), Some(value));
         }
-        for text in ["", "-", "+1", " 1", "1 ", "01", "-0", "-01", "1.0", "0x1", "9223372036854775808", "1\0"] {
+        for text in [
+            "",
+            "-",
+            "+1",
+            " 1",
+            "1 ",
+            "01",
+            "-0",
+            "-01",
+            "1.0",
+            "0x1",
+            "9223372036854775808",
+            "1\0",
+        ] {
             assert_eq!(strict_integer(text.as_bytes()), None, "{text:?}");
         }
     }

@@ -15,7 +15,9 @@ const OPEN: Flags = SESSION.and(Flags::FAST).and(Flags::NO_AUTH);
 pub(super) const COMMANDS: &[Command] = &[
     Command::node("auth", -2, OPEN, auth),
     Command::container("client", CLIENT),
-    Command::data("echo", 2, ALWAYS.and(Flags::FAST), NO_KEYS, |_, request| Ok(Reply::Bulk(request[1].clone()))),
+    Command::data("echo", 2, ALWAYS.and(Flags::FAST), NO_KEYS, |_, request| {
+        Ok(Reply::Bulk(request[1].clone()))
+    }),
     Command::node("hello", -1, OPEN, hello),
     Command::data("ping", -1, Flags::FAST, NO_KEYS, ping),
     Command::node("quit", -1, OPEN, |node, _, _| {
@@ -31,9 +33,15 @@ pub(super) const COMMANDS: &[Command] = &[
 
 const CLIENT: &[Command] = &[
     Command::node("client|getname", 2, SESSION, |node, connection, _| {
-        Ok(node.session(connection).name.clone().map_or(Reply::Nil, Reply::Bulk))
+        Ok(node
+            .session(connection)
+            .name
+            .clone()
+            .map_or(Reply::Nil, Reply::Bulk))
     }),
-    Command::node("client|id", 2, SESSION, |node, connection, _| Ok(Reply::Integer(node.session(connection).id))),
+    Command::node("client|id", 2, SESSION, |node, connection, _| {
+        Ok(Reply::Integer(node.session(connection).id))
+    }),
     Command::node("client|setinfo", 4, SESSION, setinfo),
     Command::node("client|setname", 3, SESSION, |node, connection, request| {
         set_name(node, connection, &request[2])?;
@@ -64,7 +72,11 @@ fn hello(node: &mut Node, connection: ConnectionId, request: &[Bytes]) -> Outcom
             Some(2) => Protocol::Resp2,
             Some(3) => Protocol::Resp3,
             Some(_) => return Err(Failure::of("NOPROTO unsupported protocol version")),
-            None => return Err(Failure::of("ERR Protocol version is not an integer or out of range")),
+            None => {
+                return Err(Failure::of(
+                    "ERR Protocol version is not an integer or out of range",
+                ));
+            }
         };
     }
     let mut rest = request.get(2..).unwrap_or_default();
@@ -82,7 +94,9 @@ fn hello(node: &mut Node, connection: ConnectionId, request: &[Bytes]) -> Outcom
             }
             _ => {
                 let word = excerpt(word, usize::MAX);
-                return Err(Failure(format!("ERR Syntax error in HELLO option '{word}'").into()));
+                return Err(Failure(
+                    format!("ERR Syntax error in HELLO option '{word}'").into(),
+                ));
             }
         };
     }
@@ -95,7 +109,10 @@ fn hello(node: &mut Node, connection: ConnectionId, request: &[Bytes]) -> Outcom
     Ok(Reply::Map(vec![
         (text("server"), text("redis")),
         (text("version"), text(REDIS_VERSION)),
-        (text("proto"), Reply::Integer(if protocol == Protocol::Resp2 { 2 } else { 3 })),
+        (
+            text("proto"),
+            Reply::Integer(if protocol == Protocol::Resp2 { 2 } else { 3 }),
+        ),
         (text("id"), Reply::Integer(session.id)),
         (text("mode"), text("standalone")),
         (text("role"), text("master")),
@@ -108,7 +125,9 @@ fn authenticate(user: &Bytes) -> Result<(), Failure> {
     if user == "default" {
         return Ok(());
     }
-    Err(Failure::of("WRONGPASS invalid username-password pair or user is disabled."))
+    Err(Failure::of(
+        "WRONGPASS invalid username-password pair or user is disabled.",
+    ))
 }
 
 fn auth(_: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
@@ -126,7 +145,9 @@ fn check_name(name: &Bytes) -> Result<(), Failure> {
     if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         return Ok(());
     }
-    Err(Failure::of("ERR Client names cannot contain spaces, newlines or special characters."))
+    Err(Failure::of(
+        "ERR Client names cannot contain spaces, newlines or special characters.",
+    ))
 }
 
 fn set_name(node: &mut Node, connection: ConnectionId, name: &Bytes) -> Result<(), Failure> {
@@ -140,11 +161,14 @@ fn setinfo(_: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
     let attribute = &request[2];
     if !is(attribute, "LIB-NAME") && !is(attribute, "LIB-VER") {
         let attribute = excerpt(attribute, usize::MAX);
-        return Err(Failure(format!("ERR Unrecognized option '{attribute}'").into()));
+        return Err(Failure(
+            format!("ERR Unrecognized option '{attribute}'").into(),
+        ));
     }
     if check_name(&request[3]).is_err() {
         let attribute = excerpt(attribute, usize::MAX);
-        let text = format!("ERR {attribute} cannot contain spaces, newlines or special characters.");
+        let text =
+            format!("ERR {attribute} cannot contain spaces, newlines or special characters.");
         return Err(Failure(text.into()));
     }
     Ok(Reply::ok())

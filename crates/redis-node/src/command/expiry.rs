@@ -15,16 +15,26 @@ pub(super) const COMMANDS: &[Command] = &[
         let now = db.now_millis();
         expire(db, request, now, 1000, "expire")
     }),
-    Command::data("expireat", -3, WRITE, ONE_KEY, |db, request| expire(db, request, 0, 1000, "expireat")),
-    Command::data("expiretime", 2, READ, ONE_KEY, |db, request| remaining(db, &request[1], |_, when| seconds(when))),
+    Command::data("expireat", -3, WRITE, ONE_KEY, |db, request| {
+        expire(db, request, 0, 1000, "expireat")
+    }),
+    Command::data("expiretime", 2, READ, ONE_KEY, |db, request| {
+        remaining(db, &request[1], |_, when| seconds(when))
+    }),
     Command::data("persist", 2, WRITE, ONE_KEY, persist),
     Command::data("pexpire", -3, WRITE, ONE_KEY, |db, request| {
         let now = db.now_millis();
         expire(db, request, now, 1, "pexpire")
     }),
-    Command::data("pexpireat", -3, WRITE, ONE_KEY, |db, request| expire(db, request, 0, 1, "pexpireat")),
-    Command::data("pexpiretime", 2, READ, ONE_KEY, |db, request| remaining(db, &request[1], |_, when| when)),
-    Command::data("pttl", 2, READ, ONE_KEY, |db, request| remaining(db, &request[1], millis_left)),
+    Command::data("pexpireat", -3, WRITE, ONE_KEY, |db, request| {
+        expire(db, request, 0, 1, "pexpireat")
+    }),
+    Command::data("pexpiretime", 2, READ, ONE_KEY, |db, request| {
+        remaining(db, &request[1], |_, when| when)
+    }),
+    Command::data("pttl", 2, READ, ONE_KEY, |db, request| {
+        remaining(db, &request[1], millis_left)
+    }),
     Command::data("ttl", 2, READ, ONE_KEY, |db, request| {
         remaining(db, &request[1], |now, when| seconds(millis_left(now, when)))
     }),
@@ -51,16 +61,22 @@ impl Conditions {
             } else if is(word, "LT") {
                 &mut conditions.lt
             } else {
-                return Err(Failure(format!("ERR Unsupported option {}", excerpt(word, usize::MAX)).into()));
+                return Err(Failure(
+                    format!("ERR Unsupported option {}", excerpt(word, usize::MAX)).into(),
+                ));
             };
             *flag = true;
         }
         let Conditions { nx, xx, gt, lt } = conditions;
         if nx && (xx || gt || lt) {
-            return Err(Failure::of("ERR NX and XX, GT or LT options at the same time are not compatible"));
+            return Err(Failure::of(
+                "ERR NX and XX, GT or LT options at the same time are not compatible",
+            ));
         }
         if gt && lt {
-            return Err(Failure::of("ERR GT and LT options at the same time are not compatible"));
+            return Err(Failure::of(
+                "ERR GT and LT options at the same time are not compatible",
+            ));
         }
         Ok(conditions)
     }
@@ -74,7 +90,13 @@ impl Conditions {
     }
 }
 
-fn expire(db: &mut Database, request: &[Bytes], base: i64, unit: i64, command: &'static str) -> Outcome {
+fn expire(
+    db: &mut Database,
+    request: &[Bytes],
+    base: i64,
+    unit: i64,
+    command: &'static str,
+) -> Outcome {
     let key = &request[1];
     let conditions = Conditions::parse(&request[3..])?;
     let when = integer(&request[2])?
@@ -96,7 +118,11 @@ fn expire(db: &mut Database, request: &[Bytes], base: i64, unit: i64, command: &
         db.propagate([&Bytes::from_static(b"DEL"), key]);
     } else {
         db.set_expiry(key, Some(when));
-        db.propagate([&Bytes::from_static(b"PEXPIREAT"), key, &when.to_string().into()]);
+        db.propagate([
+            &Bytes::from_static(b"PEXPIREAT"),
+            key,
+            &when.to_string().into(),
+        ]);
     }
     Ok(Reply::Integer(1))
 }
@@ -118,11 +144,13 @@ fn persist(db: &mut Database, request: &[Bytes]) -> Outcome {
 
 fn remaining(db: &mut Database, key: &Bytes, show: fn(i64, i64) -> i64) -> Outcome {
     let now = db.now_millis();
-    Ok(Reply::Integer(match db.read(key).map(|entry| entry.expires_at) {
-        None => -2,
-        Some(None) => -1,
-        Some(Some(when)) => show(now, when),
-    }))
+    Ok(Reply::Integer(
+        match db.read(key).map(|entry| entry.expires_at) {
+            None => -2,
+            Some(None) => -1,
+            Some(Some(when)) => show(now, when),
+        },
+    ))
 }
 
 fn millis_left(now: i64, when: i64) -> i64 {

@@ -26,7 +26,9 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::data("hgetall", 2, Flags::READONLY, ONE_KEY, hgetall),
     Command::data("hincrby", 4, WRITE, ONE_KEY, hincrby),
     Command::data("hlen", 2, READ, ONE_KEY, |db, request| {
-        Ok(Reply::Integer(read(db, &request[1])?.map_or(0, |fields| length(fields.len()))))
+        Ok(Reply::Integer(
+            read(db, &request[1])?.map_or(0, |fields| length(fields.len())),
+        ))
     }),
     Command::data("hset", -4, WRITE, ONE_KEY, hset),
     Command::data("hsetnx", 4, WRITE, ONE_KEY, hsetnx),
@@ -48,12 +50,19 @@ fn field(db: &mut Database, key: &Bytes, field: &Bytes) -> Result<Option<Bytes>,
 
 fn hgetall(db: &mut Database, request: &[Bytes]) -> Outcome {
     let fields = read(db, &request[1])?.into_iter().flatten();
-    Ok(Reply::Map(fields.map(|(field, value)| (Reply::Bulk(field.clone()), Reply::Bulk(value.clone()))).collect()))
+    Ok(Reply::Map(
+        fields
+            .map(|(field, value)| (Reply::Bulk(field.clone()), Reply::Bulk(value.clone())))
+            .collect(),
+    ))
 }
 
 /// The hash that a write is about to change; a wrong type counts as a refusal.
 fn to_change<'a>(db: &'a mut Database, key: &Bytes) -> Result<Option<&'a Fields>, Failure> {
-    if !matches!(db.lookup(key).map(|entry| &entry.value), None | Some(Value::Hash(_))) {
+    if !matches!(
+        db.lookup(key).map(|entry| &entry.value),
+        None | Some(Value::Hash(_))
+    ) {
         db.touch(key, Did::Refused);
         return Err(Failure::WRONG_TYPE);
     }
@@ -64,7 +73,9 @@ fn to_change<'a>(db: &'a mut Database, key: &Bytes) -> Result<Option<&'a Fields>
 }
 
 fn store(db: &mut Database, key: &Bytes, pairs: &[Bytes]) {
-    let pairs = pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+    let pairs = pairs
+        .chunks_exact(2)
+        .map(|pair| (pair[0].clone(), pair[1].clone()));
     if db.keys().get(key).is_none() {
         return db.set(key, Value::Hash(pairs.collect()), Expiry::Clear);
     }
@@ -102,9 +113,13 @@ fn hincrby(db: &mut Database, request: &[Bytes]) -> Outcome {
     let old = to_change(db, key)?.and_then(|fields| fields.get(&request[2]).cloned());
     let sum = match &old {
         None => Ok(amount),
-        Some(bytes) => strict_integer(bytes).ok_or(Failure::of("ERR hash value is not an integer")).and_then(|number| {
-            number.checked_add(amount).ok_or(Failure::of("ERR increment or decrement would overflow"))
-        }),
+        Some(bytes) => strict_integer(bytes)
+            .ok_or(Failure::of("ERR hash value is not an integer"))
+            .and_then(|number| {
+                number
+                    .checked_add(amount)
+                    .ok_or(Failure::of("ERR increment or decrement would overflow"))
+            }),
     };
     let sum = sum.inspect_err(|_| db.touch(key, Did::Refused))?;
     store(db, key, &[request[2].clone(), sum.to_string().into()]);
@@ -119,7 +134,10 @@ fn hdel(db: &mut Database, request: &[Bytes]) -> Outcome {
         return Ok(Reply::Integer(0));
     };
     let mut left = fields.clone();
-    let deleted = request[2..].iter().filter(|field| left.remove(*field).is_some()).count();
+    let deleted = request[2..]
+        .iter()
+        .filter(|field| left.remove(*field).is_some())
+        .count();
     if deleted == 0 {
         db.touch(key, Did::Read);
         return Ok(Reply::Integer(0));

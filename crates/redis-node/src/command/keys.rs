@@ -11,15 +11,26 @@ use crate::database::Database;
 const READ: Flags = Flags::READONLY.and(Flags::FAST);
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::data("dbsize", 1, READ, NO_KEYS, |db, _| Ok(Reply::Integer(length(db.keys().len())))),
+    Command::data("dbsize", 1, READ, NO_KEYS, |db, _| {
+        Ok(Reply::Integer(length(db.keys().len())))
+    }),
     Command::data("del", -2, Flags::WRITE, ALL_KEYS, delete),
     Command::data("exists", -2, READ, ALL_KEYS, exists),
     Command::data("flushall", -1, Flags::WRITE, NO_KEYS, flush),
     Command::data("flushdb", -1, Flags::WRITE, NO_KEYS, flush),
     Command::data("type", 2, READ, ONE_KEY, |db, request| {
-        Ok(Reply::status(db.read(&request[1]).map_or("none", |entry| entry.value.kind())))
+        Ok(Reply::status(
+            db.read(&request[1])
+                .map_or("none", |entry| entry.value.kind()),
+        ))
     }),
-    Command::data("unlink", -2, Flags::WRITE.and(Flags::FAST), ALL_KEYS, delete),
+    Command::data(
+        "unlink",
+        -2,
+        Flags::WRITE.and(Flags::FAST),
+        ALL_KEYS,
+        delete,
+    ),
 ];
 
 fn delete(db: &mut Database, request: &[Bytes]) -> Outcome {
@@ -34,7 +45,10 @@ fn delete(db: &mut Database, request: &[Bytes]) -> Outcome {
 }
 
 fn exists(db: &mut Database, request: &[Bytes]) -> Outcome {
-    let found = request[1..].iter().filter(|key| db.read(key).is_some()).count();
+    let found = request[1..]
+        .iter()
+        .filter(|key| db.read(key).is_some())
+        .count();
     Ok(Reply::Integer(length(found)))
 }
 

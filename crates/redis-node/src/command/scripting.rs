@@ -29,8 +29,14 @@ pub(super) const COMMANDS: &[Command] = &[
 
 const SCRIPT: &[Command] = &[
     Command::node("script|exists", -3, Flags::NOSCRIPT, |node, _, request| {
-        let known = |name: &Bytes| Sha::parse(name).is_some_and(|sha| node.scripts().get(sha).is_some());
-        Ok(Reply::Array(request[2..].iter().map(|name| Reply::Integer(known(name).into())).collect()))
+        let known =
+            |name: &Bytes| Sha::parse(name).is_some_and(|sha| node.scripts().get(sha).is_some());
+        Ok(Reply::Array(
+            request[2..]
+                .iter()
+                .map(|name| Reply::Integer(known(name).into()))
+                .collect(),
+        ))
     }),
     Command::node("script|flush", -2, Flags::NOSCRIPT, flush),
     Command::node("script|load", 3, Flags::NOSCRIPT.and(Flags::STALE), load),
@@ -68,7 +74,9 @@ fn split(arguments: &[Bytes]) -> Result<(&[Bytes], &[Bytes]), Failure> {
     let Ok(keys) = usize::try_from(keys) else {
         return Err(Failure::of("ERR Number of keys can't be negative"));
     };
-    rest.split_at_checked(keys).ok_or(Failure::of("ERR Number of keys can't be greater than number of args"))
+    rest.split_at_checked(keys).ok_or(Failure::of(
+        "ERR Number of keys can't be greater than number of args",
+    ))
 }
 
 fn load(node: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
@@ -84,7 +92,9 @@ fn flush(node: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
         _ => false,
     };
     if !understood {
-        return Err(Failure::of("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
+        return Err(Failure::of(
+            "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
+        ));
     }
     node.forget_scripts();
     Ok(Reply::ok())

@@ -17,7 +17,9 @@ pub(super) const COMMANDS: &[Command] = &[
 fn time(db: &mut Database, _: &[Bytes]) -> Outcome {
     let micros = db.now().as_micros();
     let parts = [micros / 1_000_000, micros % 1_000_000];
-    Ok(Reply::Array(parts.map(|part| Reply::bulk(part.to_string())).into()))
+    Ok(Reply::Array(
+        parts.map(|part| Reply::bulk(part.to_string())).into(),
+    ))
 }
 
 fn command(_: &mut Database, request: &[Bytes]) -> Outcome {
@@ -38,7 +40,9 @@ fn command(_: &mut Database, request: &[Bytes]) -> Outcome {
         (b"count", _) => Err(super::Failure::wrong_arguments("command|count")),
         _ => {
             let name = super::arguments::excerpt(&request[1], 128);
-            Err(super::Failure(format!("ERR unknown subcommand '{name}'. Try COMMAND HELP.").into()))
+            Err(super::Failure(
+                format!("ERR unknown subcommand '{name}'. Try COMMAND HELP.").into(),
+            ))
         }
     }
 }

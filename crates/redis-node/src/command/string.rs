@@ -14,18 +14,28 @@ const FAST_WRITE: Flags = WRITE.and(Flags::FAST);
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::data("append", 3, FAST_WRITE, ONE_KEY, append),
-    Command::data("decr", 2, FAST_WRITE, ONE_KEY, |db, request| add(db, &request[1], -1)),
+    Command::data("decr", 2, FAST_WRITE, ONE_KEY, |db, request| {
+        add(db, &request[1], -1)
+    }),
     Command::data("decrby", 3, FAST_WRITE, ONE_KEY, decrby),
     Command::data("get", 2, READ, ONE_KEY, |db, request| get(db, &request[1])),
     Command::data("getdel", 2, Flags::WRITE.and(Flags::FAST), ONE_KEY, getdel),
     Command::data("getset", 3, FAST_WRITE, ONE_KEY, getset),
-    Command::data("incr", 2, FAST_WRITE, ONE_KEY, |db, request| add(db, &request[1], 1)),
-    Command::data("incrby", 3, FAST_WRITE, ONE_KEY, |db, request| add(db, &request[1], integer(&request[2])?)),
+    Command::data("incr", 2, FAST_WRITE, ONE_KEY, |db, request| {
+        add(db, &request[1], 1)
+    }),
+    Command::data("incrby", 3, FAST_WRITE, ONE_KEY, |db, request| {
+        add(db, &request[1], integer(&request[2])?)
+    }),
     Command::data("mget", -2, READ, ALL_KEYS, mget),
     Command::data("mset", -3, WRITE, [1, -1, 2], mset),
-    Command::data("psetex", 4, WRITE, ONE_KEY, |db, request| setex(db, request, Unit::Millis, "psetex")),
+    Command::data("psetex", 4, WRITE, ONE_KEY, |db, request| {
+        setex(db, request, Unit::Millis, "psetex")
+    }),
     Command::data("set", -3, WRITE, ONE_KEY, set),
-    Command::data("setex", 4, WRITE, ONE_KEY, |db, request| setex(db, request, Unit::Seconds, "setex")),
+    Command::data("setex", 4, WRITE, ONE_KEY, |db, request| {
+        setex(db, request, Unit::Seconds, "setex")
+    }),
     Command::data("setnx", 3, FAST_WRITE, ONE_KEY, setnx),
     Command::data("strlen", 2, READ, ONE_KEY, strlen),
 ];
@@ -51,7 +61,6 @@ impl<'a> SetOptions<'a> {
         let mut options = SetOptions::default();
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
-            let no_expiry = options.expiry.is_none() && !options.keep_ttl;
             if is(word, "NX") && !options.xx {
                 options.nx = true;
             } else if is(word, "XX") && !options.nx {
@@ -60,7 +69,9 @@ impl<'a> SetOptions<'a> {
                 options.get = true;
             } else if is(word, "KEEPTTL") && options.expiry.is_none() {
                 options.keep_ttl = true;
-            } else if let Some((unit, relative)) = expiry_word(word).filter(|_| no_expiry) {
+            } else if let Some((unit, relative)) =
+                expiry_word(word).filter(|word| options.allows(*word))
+            {
                 let value = rest.next().ok_or(Failure::SYNTAX)?;
                 options.expiry = Some((value, unit, relative));
             } else {
@@ -68,6 +79,14 @@ impl<'a> SetOptions<'a> {
             }
         }
         Ok(options)
+    }
+
+    /// Redis 7.0 takes the same word again, with the last value; different words exclude each other.
+    fn allows(&self, (unit, relative): (Unit, bool)) -> bool {
+        !self.keep_ttl
+            && self
+                .expiry
+                .is_none_or(|(_, other, base)| (other, base) == (unit, relative))
     }
 }
 
@@ -78,7 +97,10 @@ fn expiry_word(word: &Bytes) -> Option<(Unit, bool)> {
         ("EXAT", Unit::Seconds, false),
         ("PXAT", Unit::Millis, false),
     ];
-    words.into_iter().find(|(name, ..)| is(word, name)).map(|(_, unit, relative)| (unit, relative))
+    words
+        .into_iter()
+        .find(|(name, ..)| is(word, name))
+        .map(|(_, unit, relative)| (unit, relative))
 }
 
 /// The absolute time in milliseconds that an option or argument means.
@@ -111,7 +133,11 @@ fn set(db: &mut Database, request: &[Bytes]) -> Outcome {
     };
     let old = db.lookup(key);
     let found = old.is_some();
-    let reply = if options.get { Some(string_reply(old)) } else { None };
+    let reply = if options.get {
+        Some(string_reply(old))
+    } else {
+        None
+    };
     if let Some(Err(wrong_type)) = reply {
         db.touch(key, Did::Refused);
         return Err(wrong_type);
@@ -205,7 +231,9 @@ fn getdel(db: &mut Database, request: &[Bytes]) -> Outcome {
 }
 
 fn mget(db: &mut Database, request: &[Bytes]) -> Outcome {
-    let values = request[1..].iter().map(|key| get(db, key).unwrap_or(Reply::Nil));
+    let values = request[1..]
+        .iter()
+        .map(|key| get(db, key).unwrap_or(Reply::Nil));
     Ok(Reply::Array(values.collect()))
 }
 
@@ -235,7 +263,9 @@ fn append(db: &mut Database, request: &[Bytes]) -> Outcome {
     let old = string_to_change(db, &request[1])?.unwrap_or_default();
     if old.len().saturating_add(request[2].len()) > LONGEST_STRING {
         db.touch(&request[1], Did::Refused);
-        return Err(Failure::of("ERR string exceeds maximum allowed size (proto-max-bulk-len)"));
+        return Err(Failure::of(
+            "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
+        ));
     }
     let mut joined = BytesMut::with_capacity(old.len() + request[2].len());
     joined.extend_from_slice(&old);
@@ -248,7 +278,9 @@ fn append(db: &mut Database, request: &[Bytes]) -> Outcome {
 
 fn decrby(db: &mut Database, request: &[Bytes]) -> Outcome {
     let amount = integer(&request[2])?;
-    let negated = amount.checked_neg().ok_or(Failure::of("ERR decrement would overflow"))?;
+    let negated = amount
+        .checked_neg()
+        .ok_or(Failure::of("ERR decrement would overflow"))?;
     add(db, &request[1], negated)
 }
 
@@ -257,12 +289,18 @@ fn add(db: &mut Database, key: &Bytes, amount: i64) -> Outcome {
     let sum = match &old {
         None => Ok(amount),
         Some(bytes) => integer(bytes).and_then(|number| {
-            number.checked_add(amount).ok_or(Failure::of("ERR increment or decrement would overflow"))
+            number
+                .checked_add(amount)
+                .ok_or(Failure::of("ERR increment or decrement would overflow"))
         }),
     };
     let sum = sum.inspect_err(|_| db.touch(key, Did::Refused))?;
     db.set(key, Value::String(sum.to_string().into()), Expiry::Keep);
-    db.propagate([&Bytes::from_static(b"INCRBY"), key, &amount.to_string().into()]);
+    db.propagate([
+        &Bytes::from_static(b"INCRBY"),
+        key,
+        &amount.to_string().into(),
+    ]);
     Ok(Reply::Integer(sum))
 }
 

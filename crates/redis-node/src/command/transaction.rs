@@ -18,12 +18,21 @@ pub(super) const COMMANDS: &[Command] = &[
         node.unwatch(connection);
         Ok(Reply::ok())
     }),
-    Command { name: "watch", arity: -2, flags: FAST, keys: ALL_KEYS, run: Run::Node(watch) },
+    Command {
+        name: "watch",
+        arity: -2,
+        flags: FAST,
+        keys: ALL_KEYS,
+        run: Run::Node(watch),
+    },
 ];
 
 /// Whether a command takes effect at once inside MULTI instead of being queued.
 pub(crate) fn is_immediate(command: &Command) -> bool {
-    matches!(command.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+    matches!(
+        command.name,
+        "exec" | "discard" | "multi" | "watch" | "quit" | "reset"
+    )
 }
 
 fn multi(node: &mut Node, connection: ConnectionId, _: &[Bytes]) -> Outcome {
@@ -49,12 +58,17 @@ fn exec(node: &mut Node, connection: ConnectionId, _: &[Bytes]) -> Outcome {
     };
     let changed = node.unwatch(connection);
     if transaction.broken {
-        return Err(Failure::of("EXECABORT Transaction discarded because of previous errors."));
+        return Err(Failure::of(
+            "EXECABORT Transaction discarded because of previous errors.",
+        ));
     }
     if changed {
         return Ok(Reply::NilArray);
     }
-    let replies = transaction.queued.iter().map(|request| node.execute(connection, request));
+    let replies = transaction
+        .queued
+        .iter()
+        .map(|request| node.execute(connection, request));
     Ok(Reply::Array(replies.collect()))
 }
 

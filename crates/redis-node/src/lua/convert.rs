@@ -1,10 +1,11 @@
 //! Values between Lua and Redis, both ways, by Redis's documented rules.
 
 use bytes::Bytes;
-use mlua::{Function, MultiValue, Table, Value};
+use mlua::{MultiValue, Table, Value};
 
 use crate::Reply;
 use crate::command::{Failure, Outcome};
+use crate::number::seventeen_digits;
 
 /// How deep a returned table may be nested, and how many values it may hold in all: a table that contains
 /// itself, or each level twice, must not hang the node.
@@ -12,9 +13,11 @@ const DEEPEST: usize = 100;
 const MOST_VALUES: usize = 1 << 20;
 
 /// The arguments of `redis.call` as a request.
-pub(super) fn to_request(arguments: MultiValue, format: &Function) -> Result<Vec<Bytes>, Failure> {
+pub(super) fn to_request(arguments: &MultiValue) -> Result<Vec<Bytes>, Failure> {
     if arguments.is_empty() {
-        return Err(Failure::of("ERR Please specify at least one argument for this redis lib call"));
+        return Err(Failure::of(
+            "ERR Please specify at least one argument for this redis lib call",
+        ));
     }
     let wrong = Failure::of("ERR Lua redis lib command arguments must be strings or integers");
     let request: Option<Vec<Bytes>> = arguments
@@ -22,17 +25,11 @@ pub(super) fn to_request(arguments: MultiValue, format: &Function) -> Result<Vec
         .map(|argument| match argument {
             Value::String(text) => Some(Bytes::copy_from_slice(&text.as_bytes())),
             Value::Integer(number) => Some(number.to_string().into()),
-            Value::Number(number) => decimal(*number, format),
+            Value::Number(number) => Some(seventeen_digits(*number).into()),
             _ => None,
         })
         .collect();
     request.ok_or(wrong)
-}
-
-/// A number that is no small integer, as C's `%.17g` writes it.
-fn decimal(number: f64, format: &Function) -> Option<Bytes> {
-    let text: mlua::LuaString = format.call(("%.17g", number)).ok()?;
-    Some(Bytes::copy_from_slice(&text.as_bytes()))
 }
 
 /// A command's reply as a Lua value.
@@ -42,7 +39,11 @@ pub(super) fn from_reply(lua: &mlua::Lua, reply: Reply, resp3: bool) -> mlua::Re
         table.raw_set(name, value)?;
         Ok(Value::Table(table))
     };
-    let null = if resp3 { Value::Nil } else { Value::Boolean(false) };
+    let null = if resp3 {
+        Value::Nil
+    } else {
+        Value::Boolean(false)
+    };
     Ok(match reply {
         Reply::Integer(number) => whole(number),
         Reply::Bulk(bytes) => Value::String(lua.create_string(&bytes)?),
@@ -58,13 +59,16 @@ pub(super) fn from_reply(lua: &mlua::Lua, reply: Reply, resp3: bool) -> mlua::Re
             named("map", Value::Table(map))?
         }
         Reply::Map(pairs) => {
-            let items = pairs.into_iter().flat_map(|(key, value)| [key, value]).collect();
+            let items = pairs
+                .into_iter()
+                .flat_map(|(key, value)| [key, value])
+                .collect();
             Value::Table(list(lua, items, resp3)?)
         }
         Reply::Boolean(truth) if resp3 => Value::Boolean(truth),
         Reply::Boolean(truth) => whole(truth.into()),
         Reply::Double(number) if resp3 => named("double", Value::Number(number))?,
-        Reply::Double(number) => Value::String(lua.create_string(number.to_string())?),
+        Reply::Double(number) => Value::String(lua.create_string(seventeen_digits(number))?),
     })
 }
 
@@ -83,18 +87,20 @@ fn list(lua: &mlua::Lua, items: Vec<Reply>, resp3: bool) -> mlua::Result<Table> 
 }
 
 /// What a script returned, as a reply.
-pub(super) fn to_reply(value: &Value, format: &Function, resp3: bool) -> Outcome {
-    let mut left = MOST_VALUES;
-    Converter { format, resp3, left: &mut left }.convert(value, 0)
+pub(super) fn to_reply(value: &Value, resp3: bool) -> Outcome {
+    Converter {
+        resp3,
+        left: MOST_VALUES,
+    }
+    .convert(value, 0)
 }
 
-struct Converter<'a> {
-    format: &'a Function,
+struct Converter {
     resp3: bool,
-    left: &'a mut usize,
+    left: usize,
 }
 
-impl Converter<'_> {
+impl Converter {
     fn convert(&mut self, value: &Value, depth: usize) -> Outcome {
         Ok(match value {
             Value::String(text) => Reply::bulk(text.as_bytes().to_vec()),
@@ -116,13 +122,15 @@ impl Converter<'_> {
             return Ok(Reply::error(text.to_string_lossy()));
         }
         if let Some(Value::String(text)) = field(table, "ok") {
-            let one_line = text.as_bytes().iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();
+            let one_line = text
+                .as_bytes()
+                .iter()
+                .map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte })
+                .collect();
             return Ok(Reply::Status(one_line));
         }
-        match field(table, "double") {
-            Some(Value::Number(number)) if self.resp3 => return Ok(Reply::Double(number)),
-            Some(Value::Number(number)) => return Ok(decimal(number, self.format).map_or(Reply::Nil, Reply::Bulk)),
-            _ => {}
+        if let Some(Value::Number(number)) = field(table, "double") {
+            return Ok(Reply::Double(number));
         }
         let mut items = Vec::new();
         for index in 1.. {
@@ -130,7 +138,7 @@ impl Converter<'_> {
             if item.is_nil() {
                 break;
             }
-            *self.left = self.left.checked_sub(1).ok_or_else(limit)?;
+            self.left = self.left.checked_sub(1).ok_or_else(limit)?;
             items.push(self.convert(&item, depth + 1)?);
         }
         Ok(Reply::Array(items))
@@ -145,10 +153,17 @@ fn field(table: &Table, name: &str) -> Option<Value> {
 }
 
 /// C's conversion on x86-64, which Redis relies on: what does not fit becomes the smallest integer.
-#[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked before"
+)]
 fn truncated(number: f64) -> i64 {
     const BOUND: f64 = 9_223_372_036_854_775_808.0;
-    if (-BOUND..BOUND).contains(&number) { number as i64 } else { i64::MIN }
+    if (-BOUND..BOUND).contains(&number) {
+        number as i64
+    } else {
+        i64::MIN
+    }
 }
 
 #[cfg(test)]
@@ -157,7 +172,13 @@ mod tests {
 
     #[test]
     fn numbers_are_truncated_towards_zero_and_overflow_as_in_c() {
-        for (number, integer) in [(3.99, 3), (-3.99, -3), (1e20, i64::MIN), (-1e20, i64::MIN), (f64::NAN, i64::MIN)] {
+        for (number, integer) in [
+            (3.99, 3),
+            (-3.99, -3),
+            (1e20, i64::MIN),
+            (-1e20, i64::MIN),
+            (f64::NAN, i64::MIN),
+        ] {
             assert_eq!(truncated(number), integer, "{number}");
         }
     }

@@ -93,15 +93,18 @@ impl Limits {
     /// A new hook starts to count at zero; the old one would go on where another script stopped.
     fn arm(self: &Rc<Self>, lua: &Lua, stride: u32) -> mlua::Result<()> {
         let limits = Rc::clone(self);
-        lua.set_global_hook(HookTriggers::new().every_nth_instruction(stride), move |lua, _| {
-            if limits.charge(stride.into()) {
-                return Ok(VmState::Continue);
-            }
-            // From here on every instruction fails, or a loop around `pcall` would go on for ever.
-            if stride > 1 {
-                limits.arm(lua, 1)?;
-            }
-            Err(mlua::Error::runtime("script took too long"))
-        })
+        lua.set_global_hook(
+            HookTriggers::new().every_nth_instruction(stride),
+            move |lua, _| {
+                if limits.charge(stride.into()) {
+                    return Ok(VmState::Continue);
+                }
+                // From here on every instruction fails, or a loop around `pcall` would go on for ever.
+                if stride > 1 {
+                    limits.arm(lua, 1)?;
+                }
+                Err(mlua::Error::runtime("script took too long"))
+            },
+        )
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use mlua::{Function, LuaOptions, MultiValue, StdLib, Table, Value};
+use mlua::{LuaOptions, MultiValue, StdLib, Table, Value};
 
 use super::limits::Limits;
 use super::{Host, Raised, Sha, State};
@@ -20,39 +20,88 @@ impl State {
         let lua = mlua::Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(false))?;
         let slot = Rc::new(RefCell::new(None));
         let limits = Rc::new(Limits::default());
-        let format: Function = lua.globals().get::<Table>("string")?.get("format")?;
-        let raw = raw_functions(&lua, &slot, &limits, &format)?;
+        let raw = raw_functions(&lua, &slot, &limits)?;
         let build = lua.load(SOURCE).set_name("=sandbox").into_function()?;
         let (runner, globals, environment) = build.call(raw)?;
-        let state =
-            State { lua, runner, globals, environment, slot, limits, compiled: RefCell::new(BTreeMap::new()), format };
+        let state = State {
+            lua,
+            runner,
+            globals,
+            environment,
+            slot,
+            limits,
+            compiled: RefCell::new(BTreeMap::new()),
+        };
         state.limits.collect(&state.lua);
         Ok(state)
     }
 }
 
-fn raw_functions(lua: &mlua::Lua, slot: &super::Slot, limits: &Rc<Limits>, format: &Function) -> mlua::Result<Table> {
+fn raw_functions(lua: &mlua::Lua, slot: &super::Slot, limits: &Rc<Limits>) -> mlua::Result<Table> {
     let raw = lua.create_table()?;
     let index = Index::new();
-    let host = Rc::new(Host { slot: Rc::clone(slot), limits: Rc::clone(limits), format: format.clone(), index });
+    let host = Rc::new(Host {
+        slot: Rc::clone(slot),
+        limits: Rc::clone(limits),
+        index,
+    });
     let other = Rc::clone(&host);
-    raw.set("pcall", lua.create_function(move |lua, arguments: MultiValue| other.answer(lua, arguments))?)?;
-    raw.set("call", lua.create_function(move |lua, arguments: MultiValue| host.answer_or_raise(lua, arguments))?)?;
-    raw.set("explain", lua.create_function(|_, error: mlua::Error| Ok(message(&error)))?)?;
+    raw.set(
+        "pcall",
+        lua.create_function(move |lua, arguments: MultiValue| other.answer(lua, &arguments))?,
+    )?;
+    raw.set(
+        "call",
+        lua.create_function(move |lua, arguments: MultiValue| {
+            host.answer_or_raise(lua, &arguments)
+        })?,
+    )?;
+    raw.set(
+        "explain",
+        lua.create_function(|_, error: mlua::Error| Ok(message(&error)))?,
+    )?;
     let limit = Rc::clone(limits);
-    raw.set("charge", lua.create_function(move |_, work: f64| Ok(limit.charge(instructions(work))))?)?;
+    raw.set(
+        "charge",
+        lua.create_function(move |_, work: f64| Ok(limit.charge(instructions(work))))?,
+    )?;
     let limit = Rc::clone(limits);
-    raw.set("random", lua.create_function(move |_, ()| Ok(limit.random()))?)?;
+    raw.set(
+        "random",
+        lua.create_function(move |_, ()| Ok(limit.random()))?,
+    )?;
     let limit = Rc::clone(limits);
-    raw.set("reseed", lua.create_function(move |_, seed: f64| Ok(limit.reseed(seed.to_bits())))?)?;
+    raw.set(
+        "reseed",
+        lua.create_function(move |_, seed: f64| {
+            limit.reseed(seed.to_bits());
+            Ok(())
+        })?,
+    )?;
     let limit = Rc::clone(limits);
-    raw.set("setresp", lua.create_function(move |_, resp3: bool| Ok(limit.set_resp3(resp3)))?)?;
-    raw.set("sha1hex", lua.create_function(|_, text: mlua::LuaString| Ok(Sha::of(&text.as_bytes()).to_string()))?)?;
-    raw.set("line", lua.create_function(|lua, ()| Ok(line_of_script(lua)))?)?;
+    raw.set(
+        "setresp",
+        lua.create_function(move |_, resp3: bool| {
+            limit.set_resp3(resp3);
+            Ok(())
+        })?,
+    )?;
+    raw.set(
+        "sha1hex",
+        lua.create_function(|_, text: mlua::LuaString| Ok(Sha::of(&text.as_bytes()).to_string()))?,
+    )?;
+    raw.set(
+        "line",
+        lua.create_function(|lua, ()| Ok(line_of_script(lua)))?,
+    )?;
     Ok(raw)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, as is wanted here")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, as is wanted here"
+)]
 fn instructions(work: f64) -> u64 {
     work as u64
 }
@@ -61,7 +110,10 @@ fn instructions(work: f64) -> u64 {
 fn line_of_script(lua: &mlua::Lua) -> Option<usize> {
     for level in 1.. {
         let found = lua.inspect_stack(level, |frame| {
-            let own = frame.source().source.is_some_and(|source| source == "@user_script");
+            let own = frame
+                .source()
+                .source
+                .is_some_and(|source| source == "@user_script");
             if own { frame.current_line() } else { None }
         });
         match found {
@@ -85,16 +137,30 @@ pub(super) fn without_shebang(body: &Bytes) -> Result<&[u8], Failure> {
     let mut words = line.split_ascii_whitespace();
     let engine = words.next().unwrap_or_default();
     if engine != "#!lua" {
-        return Err(Failure(format!("ERR Unexpected engine in script shebang: {engine}").into()));
+        return Err(Failure(
+            format!("ERR Unexpected engine in script shebang: {engine}").into(),
+        ));
     }
     for word in words {
         let Some(flags) = word.strip_prefix("flags=") else {
-            return Err(Failure(format!("ERR Unknown lua shebang option: {word}").into()));
+            return Err(Failure(
+                format!("ERR Unknown lua shebang option: {word}").into(),
+            ));
         };
-        const KNOWN: [&str; 5] =
-            ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
-        if let Some(unknown) = flags.split(',').find(|flag| !flag.is_empty() && !KNOWN.contains(flag)) {
-            return Err(Failure(format!("ERR Unexpected flag in script shebang: {unknown}").into()));
+        const KNOWN: [&str; 5] = [
+            "no-writes",
+            "allow-oom",
+            "allow-stale",
+            "no-cluster",
+            "allow-cross-slot-keys",
+        ];
+        if let Some(unknown) = flags
+            .split(',')
+            .find(|flag| !flag.is_empty() && !KNOWN.contains(flag))
+        {
+            return Err(Failure(
+                format!("ERR Unexpected flag in script shebang: {unknown}").into(),
+            ));
         }
     }
     Ok(&body[end..])
@@ -107,7 +173,9 @@ pub(super) fn message(error: &mlua::Error) -> String {
     }
     match error {
         mlua::Error::CallbackError { cause, .. } => message(cause),
-        mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => message.clone(),
+        mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => {
+            message.clone()
+        }
         mlua::Error::MemoryError(_) => "not enough memory".to_owned(),
         other => other.to_string(),
     }
@@ -129,7 +197,10 @@ pub(super) fn uncaught(error: &Value, sha: Sha, body: &[u8]) -> Failure {
         return Failure(format!("ERR Error running script f_{sha}, {text}").into());
     };
     let text: Option<mlua::LuaString> = error.raw_get("err").ok();
-    let text = text.map_or_else(|| "ERR unknown error".to_owned(), |text| text.to_string_lossy());
+    let text = text.map_or_else(
+        || "ERR unknown error".to_owned(),
+        |text| text.to_string_lossy(),
+    );
     let last = || body.split(|byte| *byte == b'\n').count();
     let line = error.raw_get::<usize>("line").unwrap_or_else(|_| last());
     Failure(format!("{text} script: {sha}, on @user_script:{line}.").into())

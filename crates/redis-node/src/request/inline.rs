@@ -44,7 +44,9 @@ fn double_quoted(mut word: BytesMut, mut rest: &[u8]) -> Option<(Bytes, &[u8])> 
     loop {
         match rest {
             [] | [0, ..] => return None,
-            [b'\\', b'x', high, low, after @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+            [b'\\', b'x', high, low, after @ ..]
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
                 word.put_u8(hex(*high) << 4 | hex(*low));
                 rest = after;
             }
@@ -87,7 +89,9 @@ fn single_quoted(mut word: BytesMut, mut rest: &[u8]) -> Option<(Bytes, &[u8])> 
 
 /// A closing quote must be followed by a blank or by nothing.
 fn closed(word: BytesMut, rest: &[u8]) -> Option<(Bytes, &[u8])> {
-    rest.first().is_none_or(|byte| *byte == 0 || is_blank(*byte)).then(|| (word.freeze(), rest))
+    rest.first()
+        .is_none_or(|byte| *byte == 0 || is_blank(*byte))
+        .then(|| (word.freeze(), rest))
 }
 
 fn hex(digit: u8) -> u8 {

@@ -54,13 +54,27 @@ fn errors_have_the_texts_of_redis() {
         (b"get 'k\r\n", "unbalanced quotes in request"),
     ];
     for (bytes, text) in cases {
-        assert_eq!(error_of(bytes), format!("ERR Protocol error: {text}"), "{}", bytes.escape_ascii());
+        assert_eq!(
+            error_of(bytes),
+            format!("ERR Protocol error: {text}"),
+            "{}",
+            bytes.escape_ascii()
+        );
     }
-    assert_eq!(error_of(&[b'a'; 70_000]), "ERR Protocol error: too big inline request");
-    assert_eq!(error_of(&[b'*'; 70_000]), "ERR Protocol error: too big mbulk count string");
+    assert_eq!(
+        error_of(&[b'a'; 70_000]),
+        "ERR Protocol error: too big inline request"
+    );
+    assert_eq!(
+        error_of(&[b'*'; 70_000]),
+        "ERR Protocol error: too big mbulk count string"
+    );
     let mut bulk = b"*1\r\n$".to_vec();
     bulk.extend([b'1'; 70_000]);
-    assert_eq!(error_of(&bulk), "ERR Protocol error: too big bulk count string");
+    assert_eq!(
+        error_of(&bulk),
+        "ERR Protocol error: too big bulk count string"
+    );
 }
 
 #[test]
@@ -68,32 +82,58 @@ fn inline_commands_are_split_like_a_shell_would() {
     let cases: [(&[u8], &[&[u8]]); 6] = [
         (b"PING\r\n", &[b"PING"]),
         (b"  set  k\tv \n", &[b"set", b"k", b"v"]),
-        (b"set k \"a b\\n\\x41\\\"\"\r\n", &[b"set", b"k", b"a b\nA\""]),
+        (
+            b"set k \"a b\\n\\x41\\\"\"\r\n",
+            &[b"set", b"k", b"a b\nA\""],
+        ),
         (b"set k 'a\\'b\\n'\r\n", &[b"set", b"k", b"a'b\\n"]),
         (b"set k \"\"\r\n", &[b"set", b"k", b""]),
         (b"a\"b c\"\r\n", &[b"ab c"]),
     ];
     for (line, words) in cases {
-        assert_eq!(whole(line), (vec![words.iter().map(|word| Bytes::copy_from_slice(word)).collect()], None));
+        assert_eq!(
+            whole(line),
+            (
+                vec![
+                    words
+                        .iter()
+                        .map(|word| Bytes::copy_from_slice(word))
+                        .collect()
+                ],
+                None
+            )
+        );
     }
 }
 
 #[test]
 fn empty_requests_are_skipped() {
     let (requests, error) = whole(b"\r\n*0\r\n*-1\r\n  \r\nPING\r\n");
-    assert_eq!((requests, error), (vec![vec![Bytes::from_static(b"PING")]], None));
+    assert_eq!(
+        (requests, error),
+        (vec![vec![Bytes::from_static(b"PING")]], None)
+    );
 }
 
 #[test]
 fn a_hundred_thousand_nested_arrays_are_one_error() {
-    assert_eq!(error_of(&b"*1\r\n".repeat(100_000)), "ERR Protocol error: expected '$', got '*'");
+    assert_eq!(
+        error_of(&b"*1\r\n".repeat(100_000)),
+        "ERR Protocol error: expected '$', got '*'"
+    );
 }
 
 #[test]
 fn a_request_larger_than_the_limit_is_refused_before_it_arrives() {
-    let limits = Limits { request_bytes: 1000, ..Limits::default() };
+    let limits = Limits {
+        request_bytes: 1000,
+        ..Limits::default()
+    };
     let (requests, error) = decode(&[b"*3\r\n$500\r\n", &[b'x'; 502], b"$500\r\n"], limits);
-    assert_eq!((requests.len(), error.as_deref()), (0, Some("ERR Protocol error: too big request")));
+    assert_eq!(
+        (requests.len(), error.as_deref()),
+        (0, Some("ERR Protocol error: too big request"))
+    );
 }
 
 #[test]
@@ -111,7 +151,10 @@ fn an_error_is_final_and_holds_no_memory() {
 /// Each byte is looked at a few times at most: the work for a million pieces is bounded by counting, not by a clock.
 #[test]
 fn a_long_line_in_tiny_pieces_is_scanned_once() {
-    let mut decoder = Decoder::new(Limits { line_bytes: usize::MAX, ..Limits::default() });
+    let mut decoder = Decoder::new(Limits {
+        line_bytes: usize::MAX,
+        ..Limits::default()
+    });
     for fed in 1..=1_000_000 {
         decoder.feed(b"x");
         assert_eq!(decoder.next(), Ok(None));

@@ -19,7 +19,10 @@ impl Bench {
 
     pub(crate) fn with(config: Config, disk: Disk, lua: &Lua) -> Bench {
         let now = UnixTime::from_millis(START);
-        Bench { node: Node::boot(config, disk, lua.clone(), now), now }
+        Bench {
+            node: Node::boot(config, disk, lua.clone(), now),
+            now,
+        }
     }
 
     /// Sets the clock to so many milliseconds after the start.
@@ -50,7 +53,10 @@ impl Bench {
 }
 
 pub(crate) fn request(words: &[&str]) -> Vec<Bytes> {
-    words.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+    words
+        .iter()
+        .map(|word| Bytes::copy_from_slice(word.as_bytes()))
+        .collect()
 }
 
 /// Words of a line; quotes keep blanks together.
@@ -62,7 +68,9 @@ pub(crate) fn text(reply: &Reply) -> String {
         Reply::Bulk(bytes) => format!("\"{}\"", bytes.escape_ascii()),
         Reply::Nil => "nil".to_owned(),
         Reply::NilArray => "nil array".to_owned(),
-        Reply::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(" ")),
+        Reply::Array(items) => {
+            format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(" "))
+        }
         other => format!("{other:?}"),
     }
 }
