@@ -207,10 +207,6 @@ impl Core {
         self.of(host).entropy.borrow_mut().fill(bytes);
     }
 
-    pub(crate) fn between(&self, host: Host, min: u64, max: u64) -> u64 {
-        self.of(host).entropy.borrow_mut().between(min, max)
-    }
-
     pub(crate) fn next_connection(&self) -> u64 {
         self.connections.set(self.connections.get() + 1);
         self.connections.get()

@@ -11,6 +11,7 @@ use redis::RedisResult;
 
 use crate::connection::Connection;
 use crate::core::{Core, with};
+use crate::random::Stream;
 use crate::task::Yield;
 
 /// One host of the world that runs on this thread, whatever the engine.
@@ -64,12 +65,6 @@ impl Host {
         with(|core| core.fill(self, bytes));
     }
 
-    /// A number from `min` to `max`, both included, from the host's own random stream.
-    #[must_use]
-    pub fn between(self, min: u64, max: u64) -> u64 {
-        with(|core| core.between(self, min, max))
-    }
-
     /// Connects to a server host.
     ///
     /// # Errors
@@ -106,6 +101,18 @@ impl Host {
     /// and returns the attempt's number. Commands that carry the value are its own from now on.
     pub fn attempt_begun(self, key: &[u8], value: &[u8], clock: ClockKind, reading: u64) -> Attempt {
         with(|core| core.attempt_begun(self, key, value, clock, reading))
+    }
+
+    /// The latest attempt of this host that began with that value.
+    #[must_use]
+    pub fn attempt_with(self, value: &[u8]) -> Option<Attempt> {
+        with(|core| core.values.borrow().get(&(self, bytes::Bytes::copy_from_slice(value))).copied())
+    }
+
+    /// A stream of random numbers of its own, called `label`, that no other draw shifts.
+    #[must_use]
+    pub fn stream(self, label: &str) -> Stream {
+        with(|core| Stream::new(core.plan.seed, &format!("{}/{label}", core.name(self))))
     }
 }
 

@@ -295,10 +295,11 @@ fn the_same_plan_gives_the_same_history() {
         plan.network.latency.min = MS(1);
         let once = || {
             run(engine, plan.clone(), |c1| async move {
+                let mut stream = c1.stream("rounds");
                 for _ in 0..20 {
                     let bound = c1.sleep(MS(50));
                     drop(select(pin!(ask_once(c1)), pin!(bound)).await);
-                    c1.sleep(Duration::from_nanos(c1.between(0, 50_000_000))).await;
+                    c1.sleep(Duration::from_nanos(stream.between(0, 50_000_000))).await;
                     c1.mark("round").await;
                 }
             })
