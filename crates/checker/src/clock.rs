@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// True (virtual) time, in nanoseconds since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Time(pub u64);
 
@@ -53,7 +55,7 @@ pub enum ClockKind {
 
 /// A stretch of true time in which a host's clocks run at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Segment {
     /// The instant from which this segment holds.
     pub from: Time,
@@ -70,37 +72,41 @@ pub struct Segment {
 const MILLION: i128 = 1_000_000;
 
 impl Segment {
-    fn start(&self, kind: ClockKind) -> (u64, i64) {
-        match kind {
+    /// The reading at `from`, and how many millionths of a nanosecond the clock advances in a nanosecond.
+    /// A clock never runs backwards within a segment: what turns it back is a step, hence a new segment.
+    fn start(&self, kind: ClockKind) -> (u64, i128) {
+        let (base, ppm) = match kind {
             ClockKind::Monotonic => (self.monotonic, self.monotonic_ppm),
             ClockKind::Wall => (self.wall, self.wall_ppm),
-        }
+        };
+        (base, (MILLION + i128::from(ppm)).max(0))
     }
 
     /// What the clock shows at `at`, an instant of this segment. Rounds down.
     #[must_use]
     pub fn reading(&self, kind: ClockKind, at: Time) -> u64 {
-        let (base, ppm) = self.start(kind);
+        let (base, rate) = self.start(kind);
         let elapsed = i128::from(at.0.saturating_sub(self.from.0));
-        let advance = elapsed * (MILLION + i128::from(ppm)) / MILLION;
-        u64::try_from(i128::from(base) + advance).unwrap_or(u64::MAX)
+        let advance = elapsed.saturating_mul(rate) / MILLION;
+        u64::try_from(advance.saturating_add(i128::from(base))).unwrap_or(u64::MAX)
     }
 
     /// The first instant from `from` on at which the clock shows `reading` or more, if this segment lasts.
     #[must_use]
     pub fn first_reach(&self, kind: ClockKind, reading: u64) -> Option<Time> {
-        let (base, ppm) = self.start(kind);
+        let (base, rate) = self.start(kind);
         let missing = i128::from(reading) - i128::from(base);
         if missing <= 0 {
             return Some(self.from);
         }
-        let rate = MILLION + i128::from(ppm);
-        if rate <= 0 {
+        if rate == 0 {
             return None;
         }
         // The smallest elapsed with floor(elapsed * rate / million) >= missing.
-        let elapsed = (missing * MILLION + rate - 1) / rate;
-        u64::try_from(i128::from(self.from.0) + elapsed).ok().map(Time)
+        let elapsed = (missing * MILLION + (rate - 1)) / rate;
+        u64::try_from(i128::from(self.from.0) + elapsed)
+            .ok()
+            .map(Time)
     }
 }
 
@@ -111,8 +117,15 @@ pub struct ClockLine {
 }
 
 impl ClockLine {
-    /// Appends a segment. A segment of the same instant as the last one replaces it for that instant.
+    /// Appends a segment, which holds from its instant on: whatever was said of that instant or later is replaced.
     pub fn push(&mut self, segment: Segment) {
+        while self
+            .segments
+            .last()
+            .is_some_and(|last| last.from >= segment.from)
+        {
+            self.segments.pop();
+        }
         self.segments.push(segment);
     }
 
@@ -138,9 +151,15 @@ impl ClockLine {
     /// The first instant, `after` or later, at which the clock shows `reading` or more.
     #[must_use]
     pub fn first_reach(&self, kind: ClockKind, reading: u64, after: Time) -> Option<Time> {
-        let first = self.segments.partition_point(|segment| segment.from <= after).saturating_sub(1);
+        let first = self
+            .segments
+            .partition_point(|segment| segment.from <= after)
+            .saturating_sub(1);
         for (index, segment) in self.segments.iter().enumerate().skip(first) {
-            let end = self.segments.get(index + 1).map_or(Time::MAX, |next| next.from);
+            let end = self
+                .segments
+                .get(index + 1)
+                .map_or(Time::MAX, |next| next.from);
             if let Some(reached) = segment.first_reach(kind, reading) {
                 let reached = reached.max(after);
                 if reached < end {

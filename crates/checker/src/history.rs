@@ -1,12 +1,18 @@
-//! The history of a run: typed events that carry all a judge needs, as JSON Lines.
+//! The history of a run: typed events that carry all a judge needs.
 //!
-//! The first line is the [`Header`], every other line an [`Event`]. The SHA-256 of all bytes is the digest.
+//! As JSON Lines the first line is the [`Header`] and every other line an [`Event`]; see `jsonl`.
+
+mod parts;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{ClockKind, Segment, Time};
+
+pub use parts::{
+    Answer, Crash, Creator, Cut, Did, EndReason, Operation, ReleaseOutcome, Role, Vote,
+};
 
 /// The version of the format that [`History`] is stored in.
 pub const FORMAT: u32 = 1;
@@ -36,6 +42,8 @@ pub struct Header {
 }
 
 /// A whole run.
+///
+/// [`History::validate`] says what a history must be; whoever records one keeps to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
     /// What the run was.
@@ -58,20 +66,52 @@ pub struct Event {
 
 /// What can happen. Hosts are called by their names in the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 #[non_exhaustive]
 pub enum What {
     // ---- a client and its lock ----
     /// A client called into its lock (acquire, extend or release).
-    CallBegun { client: Name, call: u64, operation: Operation, key: Name },
+    CallBegun {
+        /// The client's host.
+        client: Name,
+        /// The call's number, unique for this client.
+        call: u64,
+        /// What it asks for.
+        operation: Operation,
+        /// The lock's key.
+        key: Name,
+    },
     /// That call returned.
-    CallEnded { client: Name, call: u64 },
+    CallEnded {
+        /// The client's host.
+        client: Name,
+        /// The call's number, unique for this client.
+        call: u64,
+    },
     /// An attempt began: its first clock reading was taken in this instant.
-    AttemptBegun { client: Name, attempt: Attempt, key: Name, clock: ClockKind, reading: u64 },
+    AttemptBegun {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+        /// The clock that the lock measures by.
+        clock: ClockKind,
+        /// What that clock showed, in nanoseconds.
+        reading: u64,
+    },
     /// The attempt won: the client was told that it holds the key until its own clock reaches `deadline`.
     Acquired {
+        /// The client's host.
         client: Name,
+        /// The attempt, which is the acquisition once it has won.
         attempt: Attempt,
+        /// The lock's key.
         key: Name,
         /// The value that stands at the nodes, in hex.
         value: String,
@@ -79,34 +119,99 @@ pub enum What {
         token: Option<u64>,
         /// A reading of `clock`, in nanoseconds; `None` for a lock that states no deadline.
         deadline: Option<u64>,
+        /// The clock that the lock measures by.
         clock: ClockKind,
         /// How each node answered.
         votes: Vec<Vote>,
     },
     /// The holder was told that its lease now lasts to `deadline`.
-    Extended { client: Name, attempt: Attempt, key: Name, deadline: Option<u64>, clock: ClockKind, votes: Vec<Vote> },
+    Extended {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+        /// A reading of `clock`, in nanoseconds; `None` for a lock that states no deadline.
+        deadline: Option<u64>,
+        /// The clock that the lock measures by.
+        clock: ClockKind,
+        /// How each node answered.
+        votes: Vec<Vote>,
+    },
     /// The attempt failed.
-    Refused { client: Name, attempt: Attempt, key: Name, reason: String, votes: Vec<Vote> },
+    Refused {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+        /// Why.
+        reason: String,
+        /// How each node answered.
+        votes: Vec<Vote>,
+    },
     /// The holder was told that it holds the key no longer.
-    Lost { client: Name, attempt: Attempt, key: Name },
+    Lost {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+    },
     /// The client entered its critical section, in the same poll as `acquired`.
-    Entered { client: Name, attempt: Attempt, key: Name },
+    Entered {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+    },
     /// The client left its critical section.
-    Left { client: Name, attempt: Attempt, key: Name },
+    Left {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+    },
     /// The client called release.
-    ReleaseCalled { client: Name, attempt: Attempt, key: Name },
+    ReleaseCalled {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+    },
     /// What release answered.
-    ReleaseEnded { client: Name, attempt: Attempt, key: Name, outcome: ReleaseOutcome },
+    ReleaseEnded {
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The lock's key.
+        key: Name,
+        /// The answer.
+        outcome: ReleaseOutcome,
+    },
 
     // ---- a node ----
     /// A node carried out a command of a client on a lock key, or removed an expired key itself (no `sender`).
     Command {
+        /// The node's host.
         node: Name,
         /// The client host that sent it; `None` for the node's own expiry.
         sender: Option<Name>,
         /// The command's name, such as `SET` or `EVALSHA`.
         command: Name,
+        /// The lock's key.
         key: Name,
+        /// What it did to the key.
         did: Did,
         /// The client that created the key that the command met, before the command.
         creator: Option<Creator>,
@@ -116,198 +221,157 @@ pub enum What {
 
     // ---- the resource ----
     /// The resource saw a token for the first time and raised its high-water mark.
-    Registered { resource: Name, key: Name, client: Name, attempt: Attempt, token: u64 },
-    /// The resource answered a read.
-    ReadApplied { resource: Name, key: Name, client: Name, attempt: Attempt, operation: u64, token: Option<u64>, version: u64 },
-    /// The resource applied a write.
-    WriteApplied {
+    Registered {
+        /// The resource's host.
         resource: Name,
+        /// The lock's key.
         key: Name,
+        /// The client's host.
         client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The fencing token.
+        token: u64,
+    },
+    /// The resource answered a read.
+    ReadApplied {
+        /// The resource's host.
+        resource: Name,
+        /// The lock's key.
+        key: Name,
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
         attempt: Attempt,
         /// The operation's id; a resend has the same.
         operation: u64,
+        /// The fencing token, if there is one.
+        token: Option<u64>,
+        /// The version that was read.
+        version: u64,
+    },
+    /// The resource applied a write.
+    WriteApplied {
+        /// The resource's host.
+        resource: Name,
+        /// The lock's key.
+        key: Name,
+        /// The client's host.
+        client: Name,
+        /// The attempt, which is the acquisition once it has won.
+        attempt: Attempt,
+        /// The operation's id; a resend has the same.
+        operation: u64,
+        /// The fencing token, if there is one.
         token: Option<u64>,
         /// The version that the client computed its value from.
         read_version: u64,
-        /// The resource's version before and after.
+        /// The resource's version before the write.
         before: u64,
+        /// The resource's version after the write.
         after: u64,
     },
     /// The resource refused an operation for its token.
     OperationRefused {
+        /// The resource's host.
         resource: Name,
+        /// The lock's key.
         key: Name,
+        /// The client's host.
         client: Name,
+        /// The attempt, which is the acquisition once it has won.
         attempt: Attempt,
+        /// The operation's id; a resend has the same.
         operation: u64,
+        /// The fencing token, if there is one.
         token: Option<u64>,
         /// The highest token that the resource had registered.
         registered: u64,
+        /// Whether it was a write.
         write: bool,
     },
 
     // ---- hosts, network, faults ----
     /// A host and what it is; one for each host at the start of the run.
-    Host { host: Name, role: Role },
+    Host {
+        /// The host.
+        host: Name,
+        /// What it is for.
+        role: Role,
+    },
     /// From now on the host's clocks run so. One for each host at the start of the run.
-    Clock { host: Name, segment: Segment },
+    Clock {
+        /// The host.
+        host: Name,
+        /// The stretch that begins in this instant: its `from` is the event's time.
+        segment: Segment,
+    },
     /// All of the host stopped.
-    Paused { host: Name },
+    Paused {
+        /// The host.
+        host: Name,
+    },
     /// The host goes on.
-    Resumed { host: Name },
+    Resumed {
+        /// The host.
+        host: Name,
+    },
     /// The host's process ended.
-    Crashed { host: Name, how: Crash },
+    Crashed {
+        /// The host.
+        host: Name,
+        /// In which way.
+        how: Crash,
+    },
     /// The host's process started again.
-    Started { host: Name },
+    Started {
+        /// The host.
+        host: Name,
+    },
     /// No message passes between the two any more (`hold`: they arrive after the heal).
-    Cut { from: Name, to: Name, how: Cut },
+    Cut {
+        /// The sending side.
+        from: Name,
+        /// The receiving side.
+        to: Name,
+        /// In which way.
+        how: Cut,
+    },
     /// Messages pass again.
-    Healed { from: Name, to: Name },
+    Healed {
+        /// The sending side.
+        from: Name,
+        /// The receiving side.
+        to: Name,
+    },
     /// Messages between the two take `extra` nanoseconds longer; 0 ends it.
-    Delayed { from: Name, to: Name, extra: u64 },
+    Delayed {
+        /// The sending side.
+        from: Name,
+        /// The receiving side.
+        to: Name,
+        /// In nanoseconds; 0 ends it.
+        extra: u64,
+    },
     /// A fault of the plan took effect.
     Fault {
         /// Its place in the plan, from 0.
         fault: u32,
         /// `pause`, `crash`, `partition` and so on.
         family: Name,
+        /// What it was meant to hit.
         hosts: Vec<Name>,
         /// The event that it was set on, if it was not set on a time.
         on: Option<String>,
     },
     /// The program of a client came to its end.
-    Finished { client: Name },
+    Finished {
+        /// The client's host.
+        client: Name,
+    },
     /// The run ended.
-    End { reason: EndReason },
-}
-
-/// What a client asks of its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Operation {
-    /// Take the lock.
-    Acquire,
-    /// Prolong the lease.
-    Extend,
-    /// Give the lock back.
-    Release,
-}
-
-/// How one node voted on an attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Vote {
-    /// The node's name.
-    pub node: Name,
-    /// What it answered.
-    pub answer: Answer,
-}
-
-/// A node's answer to an attempt, for the record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    /// The key was set.
-    Granted,
-    /// The key was there already.
-    Taken,
-    /// No answer in time.
-    TimedOut,
-    /// An error, in words.
-    Error(String),
-    /// The attempt was over before this node was asked.
-    NotAsked,
-}
-
-/// What a release came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReleaseOutcome {
-    /// A majority of the nodes removed the key.
-    Released,
-    /// The key was gone already.
-    Expired,
-    /// The key belongs to another by now.
-    Foreign,
-    /// Too few nodes answered to tell.
-    Unknown,
-}
-
-/// What a command did to a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Did {
-    /// Looked at a live key.
-    Read,
-    /// Created the key.
-    Created,
-    /// Replaced the value of a live key.
-    Overwritten,
-    /// Removed a live key.
-    Deleted,
-    /// Changed when a live key expires.
-    ExpiryChanged,
-    /// Left a live key as it was because a condition failed.
-    Refused,
-    /// Found no key.
-    Missing,
-    /// Removed a key whose time had come.
-    Expired,
-}
-
-/// Who created a key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Creator {
-    /// The client host.
-    pub client: Name,
-    /// Its attempt at the time.
-    pub attempt: Option<Attempt>,
-}
-
-/// What a host is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Runs a lock client.
-    Client,
-    /// Runs a Redis node.
-    Node,
-    /// The protected resource.
-    Resource,
-    /// A durable sequence that gives fencing tokens.
-    Sequence,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Crash {
-    /// `kill -9`: the page cache survives.
-    Kill,
-    /// Power loss: only what was fsynced survives.
-    Power,
-    /// A clean SHUTDOWN.
-    Shutdown,
-}
-
-/// What becomes of messages on a cut link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cut {
-    /// They arrive after the heal.
-    Hold,
-    /// They are lost, and after the heal the connections that lost them are reset.
-    Drop,
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EndReason {
-    /// Every client's program ended.
-    Finished,
-    /// The scenario's horizon came first.
-    Horizon,
-    /// A busy loop, or a world in which nothing could happen any more.
-    Stuck,
+    End {
+        /// Why.
+        reason: EndReason,
+    },
 }

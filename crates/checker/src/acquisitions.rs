@@ -1,0 +1,277 @@
+//! Attempts and what they won: the first clock reading, the decisions, the token, the critical section.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::clock::ClockKind;
+use crate::history::{Attempt, Event, Name, Vote, What};
+use crate::span::{Position, Span};
+
+/// Who holds: an attempt of a client. One client that acquires again is another owner, as its value is another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// The client's host.
+    pub client: Name,
+    /// The attempt.
+    pub attempt: Attempt,
+}
+
+/// An attempt to acquire, won or not.
+#[derive(Clone, Debug)]
+pub struct Attempted {
+    /// Whose attempt.
+    pub owner: Owner,
+    /// The key that it is about.
+    pub key: Name,
+    /// From its first clock reading to and with its decision, or to the death of its process.
+    pub span: Span,
+}
+
+/// An attempt that won.
+#[derive(Clone, Debug)]
+pub struct Acquisition {
+    /// Whose it is.
+    pub owner: Owner,
+    /// The key that it is about.
+    pub key: Name,
+    /// The first clock reading; `None` if the history does not have it, and then it is newer than nothing.
+    pub began: Option<Position>,
+    /// The decision `acquired`.
+    pub decided: Position,
+    /// Its fencing token.
+    pub token: Option<u64>,
+}
+
+/// The client was told that it holds the key.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// Who was told.
+    pub owner: Owner,
+    /// The key that it is about.
+    pub key: Name,
+    /// When.
+    pub place: Position,
+    /// Until when it holds, by `clock`.
+    pub deadline: Option<u64>,
+    /// The clock that the lock measures by.
+    pub clock: ClockKind,
+    /// `extended` rather than `acquired`.
+    pub extension: bool,
+    /// How the nodes answered.
+    pub votes: Vec<Vote>,
+}
+
+/// A client inside its critical section. One that is stopped is inside, one whose process died is not.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Who is inside.
+    pub owner: Owner,
+    /// The key that guards the section.
+    pub key: Name,
+    /// From `entered` to `left` or to the death of the process.
+    pub span: Span,
+}
+
+/// All attempts of a run and what became of them, each list in order of the history.
+#[derive(Clone, Debug, Default)]
+pub struct Acquisitions {
+    /// Every attempt that began.
+    pub attempts: Vec<Attempted>,
+    /// Every decision `acquired` or `extended`.
+    pub decisions: Vec<Decision>,
+    /// Every critical section.
+    pub sections: Vec<Section>,
+    won: BTreeMap<Owner, Acquisition>,
+    begun: BTreeMap<Owner, Position>,
+}
+
+impl Acquisition {
+    /// Whether this acquisition is older than `other`: its decision precedes the first clock reading of the attempt
+    /// that won `other`, and they are of one key. Of many pairs neither is older (DESIGN, section 9).
+    #[must_use]
+    pub fn older_than(&self, other: &Self) -> bool {
+        self.key == other.key && other.began.is_some_and(|began| self.decided < began)
+    }
+}
+
+impl Acquisitions {
+    /// Collects the attempts, decisions and sections.
+    #[must_use]
+    pub fn of(events: &[Event]) -> Self {
+        let mut all = Self::default();
+        for event in events {
+            all.take(event);
+        }
+        all
+    }
+
+    /// What an attempt won, if it did.
+    #[must_use]
+    pub fn get(&self, owner: &Owner) -> Option<&Acquisition> {
+        self.won.get(owner)
+    }
+
+    /// Every acquisition, by owner.
+    pub fn won(&self) -> impl Iterator<Item = &Acquisition> {
+        self.won.values()
+    }
+
+    fn take(&mut self, event: &Event) {
+        let place = Position::from(event);
+        match &event.what {
+            What::AttemptBegun {
+                client,
+                attempt,
+                key,
+                ..
+            } => self.begin(Owner::new(client, *attempt), key, place),
+            What::Acquired {
+                client,
+                attempt,
+                key,
+                token,
+                ..
+            } => {
+                let owner = Owner::new(client, *attempt);
+                let began = self.begun.get(&owner).copied();
+                self.end_attempt(&owner, key, place);
+                let won = Acquisition {
+                    owner: owner.clone(),
+                    key: key.clone(),
+                    began,
+                    decided: place,
+                    token: *token,
+                };
+                self.won.entry(owner).or_insert(won);
+            }
+            What::Refused {
+                client,
+                attempt,
+                key,
+                ..
+            } => self.end_attempt(&Owner::new(client, *attempt), key, place),
+            What::Entered {
+                client,
+                attempt,
+                key,
+            } => {
+                let section = Section {
+                    owner: Owner::new(client, *attempt),
+                    key: key.clone(),
+                    span: open(place),
+                };
+                self.sections.push(section);
+            }
+            What::Left {
+                client,
+                attempt,
+                key,
+            } => self.leave(&Owner::new(client, *attempt), key, place),
+            What::Crashed { host, .. } => self.die(host, place),
+            _ => {}
+        }
+        self.decisions.extend(decision(event));
+    }
+
+    fn begin(&mut self, owner: Owner, key: &Name, place: Position) {
+        self.begun.entry(owner.clone()).or_insert(place);
+        self.attempts.push(Attempted {
+            owner,
+            key: key.clone(),
+            span: open(place),
+        });
+    }
+
+    /// The decision is part of the attempt: it may itself be what falls inside a lease.
+    fn end_attempt(&mut self, owner: &Owner, key: &Name, place: Position) {
+        let running = self
+            .attempts
+            .iter_mut()
+            .rev()
+            .find(|attempt| attempt.owner == *owner && attempt.key == *key);
+        if let Some(attempt) = running {
+            attempt.span.end.get_or_insert(place.next());
+        }
+    }
+
+    fn leave(&mut self, owner: &Owner, key: &Name, place: Position) {
+        let inside = self
+            .sections
+            .iter_mut()
+            .rev()
+            .find(|section| section.owner == *owner && section.key == *key);
+        if let Some(section) = inside {
+            section.span.end.get_or_insert(place);
+        }
+    }
+
+    fn die(&mut self, host: &Name, place: Position) {
+        for attempt in self
+            .attempts
+            .iter_mut()
+            .filter(|attempt| attempt.owner.client == *host)
+        {
+            attempt.span.end.get_or_insert(place);
+        }
+        for section in self
+            .sections
+            .iter_mut()
+            .filter(|section| section.owner.client == *host)
+        {
+            section.span.end.get_or_insert(place);
+        }
+    }
+}
+
+impl Owner {
+    /// An attempt of a client.
+    #[must_use]
+    pub fn new(client: &Name, attempt: Attempt) -> Self {
+        Self {
+            client: client.clone(),
+            attempt,
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (attempt {})", self.client, self.attempt.0)
+    }
+}
+
+fn open(from: Position) -> Span {
+    Span { from, end: None }
+}
+
+fn decision(event: &Event) -> Option<Decision> {
+    let (client, attempt, key, deadline, clock, votes, extension) = match &event.what {
+        What::Acquired {
+            client,
+            attempt,
+            key,
+            deadline,
+            clock,
+            votes,
+            ..
+        } => (client, attempt, key, deadline, clock, votes, false),
+        What::Extended {
+            client,
+            attempt,
+            key,
+            deadline,
+            clock,
+            votes,
+        } => (client, attempt, key, deadline, clock, votes, true),
+        _ => return None,
+    };
+    Some(Decision {
+        owner: Owner::new(client, *attempt),
+        key: key.clone(),
+        place: event.into(),
+        deadline: *deadline,
+        clock: *clock,
+        extension,
+        votes: votes.clone(),
+    })
+}

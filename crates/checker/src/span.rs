@@ -1,0 +1,116 @@
+//! Places in a history and the half-open stretches between them.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::clock::Time;
+use crate::history::Event;
+
+/// A place in a history. Of two places of one instant the one with the smaller sequence number comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// When.
+    pub at: Time,
+    /// The sequence number of the event.
+    pub seq: u64,
+}
+
+/// A stretch of a history: includes its beginning, excludes its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first place that is inside.
+    pub from: Position,
+    /// The first place that is outside again; `None` if the history does not see its end.
+    pub end: Option<Position>,
+}
+
+impl Position {
+    /// The place before every event of an instant: where something ends that a clock ends, whatever else happens then.
+    #[must_use]
+    pub fn first_of(at: Time) -> Self {
+        Self { at, seq: 0 }
+    }
+
+    /// The place right behind this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self {
+            seq: self.seq.saturating_add(1),
+            ..self
+        }
+    }
+}
+
+impl From<&Event> for Position {
+    fn from(event: &Event) -> Self {
+        Self {
+            at: event.at,
+            seq: event.seq,
+        }
+    }
+}
+
+impl Span {
+    /// The stretch that contains one place.
+    #[must_use]
+    pub fn point(place: Position) -> Self {
+        Self {
+            from: place,
+            end: Some(place.next()),
+        }
+    }
+
+    /// Whether a place is inside.
+    #[must_use]
+    pub fn contains(&self, place: Position) -> bool {
+        self.from <= place && !self.ended_by(place)
+    }
+
+    /// Whether nothing is inside any more at `place` or later.
+    #[must_use]
+    pub fn ended_by(&self, place: Position) -> bool {
+        self.end.is_some_and(|end| end <= place)
+    }
+
+    /// How much of this stretch lies between two instants.
+    #[must_use]
+    pub fn within(&self, from: Time, to: Time) -> Duration {
+        let end = self.end.map_or(to, |end| end.at.min(to));
+        end.since(self.from.at.max(from))
+    }
+}
+
+/// Visits each pair of a `left` and a `right` stretch that have a place in common, in order of that place, until
+/// `visit` breaks. Both are in order of their beginnings.
+pub(crate) fn overlaps(
+    left: &[Span],
+    right: &[Span],
+    mut visit: impl FnMut(usize, usize) -> ControlFlow<()>,
+) {
+    let (mut next_left, mut next_right) = (0, 0);
+    let (mut open_left, mut open_right) = (Vec::new(), Vec::new());
+    loop {
+        let (from, is_left) = match (left.get(next_left), right.get(next_right)) {
+            (None, None) => return,
+            (Some(l), Some(r)) => (l.from.min(r.from), l.from <= r.from),
+            (Some(l), None) => (l.from, true),
+            (None, Some(r)) => (r.from, false),
+        };
+        open_left.retain(|&l: &usize| !left[l].ended_by(from));
+        open_right.retain(|&r: &usize| !right[r].ended_by(from));
+        let flow = if is_left {
+            let l = next_left;
+            next_left += 1;
+            open_left.push(l);
+            open_right.iter().try_for_each(|&r| visit(l, r))
+        } else {
+            let r = next_right;
+            next_right += 1;
+            open_right.push(r);
+            open_left.iter().try_for_each(|&l| visit(l, r))
+        };
+        if flow.is_break() {
+            return;
+        }
+    }
+}
