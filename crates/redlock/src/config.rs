@@ -129,7 +129,7 @@ fn default_node_timeout(ttl: Duration) -> Duration {
 }
 
 /// Settings of a lock. Made by [`Redlock::builder`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Builder<P: Ports> {
     ports: P,
     nodes: Vec<P::Node>,
@@ -142,6 +142,17 @@ pub struct Builder<P: Ports> {
     acquire_bound: Option<Duration>,
     #[cfg(feature = "unsound")]
     skip_second_reading: bool,
+}
+
+impl<P: Ports> std::fmt::Debug for Builder<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let nodes: Vec<NodeId> = self.nodes.iter().map(Node::id).collect();
+        let config = self.config();
+        f.debug_struct("Builder")
+            .field("nodes", &nodes)
+            .field("config", &config)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<P: Ports> Builder<P> {

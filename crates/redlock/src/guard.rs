@@ -105,7 +105,6 @@ impl<P: Ports> Redlock<P> {
 /// A lock that is held until its [`deadline`](Guard::deadline), and no longer.
 ///
 /// Dropped without a release, it is released in the background.
-#[derive(Debug)]
 #[must_use = "a guard that is dropped releases its lock"]
 pub struct Guard<P: Ports> {
     pub(crate) armed: Armed<P>,
@@ -115,6 +114,17 @@ pub struct Guard<P: Ports> {
     granted: Duration,
     votes: Vec<NodeVote>,
     given_back: Option<GivenBack>,
+}
+
+impl<P: Ports> fmt::Debug for Guard<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("key", &self.key().escape_ascii().to_string())
+            .field("value", &self.value())
+            .field("token", &self.token)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is known since the first call of release.

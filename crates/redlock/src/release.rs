@@ -1,6 +1,5 @@
 //! Releasing: one round of compare-and-delete on all nodes, and the promise that it will happen.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::decision::ReleaseOutcome;
@@ -84,15 +83,6 @@ impl<P: Ports> Armed<P> {
         let answers = release_round(self.shared.clone(), self.claim.clone(), self.cause).await;
         self.disarm();
         report(&self.shared, &self.claim, self.cause, &answers, None);
-    }
-}
-
-impl<P: Ports> fmt::Debug for Armed<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Armed")
-            .field("claim", &self.claim)
-            .field("armed", &self.armed)
-            .finish_non_exhaustive()
     }
 }
 

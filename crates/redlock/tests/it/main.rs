@@ -1,0 +1,23 @@
+//! The tests of the crate from outside, a file for each theme.
+
+mod build;
+mod cancel;
+mod client;
+mod decisions;
+mod extend;
+mod node;
+mod observe;
+mod quorum;
+mod release;
+mod retry;
+mod tokens;
+mod unknown;
+mod validity;
+mod world;
+
+#[cfg(feature = "redis")]
+mod redis_adapter;
+#[cfg(feature = "redis")]
+mod redis_real;
+#[cfg(feature = "redis")]
+mod tokio_ports;
