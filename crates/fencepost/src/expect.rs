@@ -1,0 +1,106 @@
+//! Expectations against what came out: as expected, otherwise, or nothing shown.
+
+use std::fmt;
+
+pub use fencepost_checker::{Outcome, Property, Verdict};
+
+use crate::fact::Unmet;
+use crate::scenario::{Expect, Expectation};
+
+/// The property of that name.
+pub(crate) fn property(name: &str) -> Option<Property> {
+    Property::ALL.iter().copied().find(|property| property.name() == name)
+}
+
+/// The names of all properties.
+pub(crate) fn property_names() -> impl Iterator<Item = &'static str> {
+    Property::ALL.iter().map(|property| property.name())
+}
+
+/// What a run came to, measured by what its scenario expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Every property came out as the scenario expects, and every fact was met.
+    AsExpected,
+    /// A fact was not met, or a property was not put to the test that should have been.
+    Vacuous,
+    /// A property came out otherwise.
+    Otherwise,
+}
+
+impl Standing {
+    /// DESIGN, section 10: 0 as expected, 1 otherwise, 2 vacuous. 1 beats 2.
+    #[must_use]
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::AsExpected => 0,
+            Self::Otherwise => 1,
+            Self::Vacuous => 2,
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::AsExpected => "as expected",
+            Self::Otherwise => "otherwise",
+            Self::Vacuous => "vacuous",
+        })
+    }
+}
+
+/// One property in the table of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Which.
+    pub property: Property,
+    /// What the scenario expects; nothing if it does not list the property.
+    pub expected: Option<Expectation>,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// What that means.
+    pub standing: Standing,
+}
+
+/// All of a run, measured by what its scenario expects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// One row for each verdict, in their order.
+    pub rows: Vec<Row>,
+    /// The facts that the run does not show.
+    pub unmet: Vec<Unmet>,
+}
+
+impl Judgement {
+    /// Measures verdicts and facts by what is expected.
+    ///
+    /// `unmet` are the facts that were looked for in vain; see [`Fact::check`](crate::fact::Fact::check) and
+    /// [`faults_fired`](crate::fact::faults_fired).
+    #[must_use]
+    pub fn new(expect: &Expect, verdicts: &[Verdict], unmet: Vec<Unmet>) -> Self {
+        let row = |verdict: &Verdict| {
+            let expected = expect.properties.get(&verdict.property).copied();
+            Row { property: verdict.property, expected, outcome: verdict.outcome, standing: standing(expected, verdict.outcome) }
+        };
+        Self { rows: verdicts.iter().map(row).collect(), unmet }
+    }
+
+    /// What the run came to as a whole. A property that came out otherwise beats one that shows nothing.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let facts = if self.unmet.is_empty() { Standing::AsExpected } else { Standing::Vacuous };
+        self.rows.iter().map(|row| row.standing).fold(facts, Standing::max)
+    }
+}
+
+fn standing(expected: Option<Expectation>, outcome: Outcome) -> Standing {
+    match (expected, outcome) {
+        (None | Some(Expectation::Any), _)
+        | (Some(Expectation::Holds), Outcome::Holds)
+        | (Some(Expectation::Violated), Outcome::Violated)
+        | (Some(Expectation::Vacuous), Outcome::Vacuous) => Standing::AsExpected,
+        (Some(_), Outcome::Vacuous) => Standing::Vacuous,
+        (Some(_), _) => Standing::Otherwise,
+    }
+}

@@ -1,0 +1,235 @@
+//! Plans: a scenario with every value drawn. A plan alone re-runs exactly, whatever becomes of the generator.
+
+use std::time::Duration;
+
+use fencepost_checker::history::Role;
+use fencepost_world::plan::{
+    Action as DrawnAction, Fault as DrawnFault, Heal as DrawnHeal, HostPlan, LatencyPlan, LinkPlan, NetworkPlan,
+    Trigger as DrawnTrigger, WorldPlan,
+};
+use fencepost_world::Stream;
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::{
+    Action, Client, Draw, Drawable, Elapsed, Fault, Fencing, Fsync, Heal, Kind, Order, Persistence, Release, Scenario,
+    Token, Trigger,
+};
+
+/// Everything that a run needs, in integers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plan {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The longest that a call may take.
+    pub call_bound: Duration,
+    /// Hosts, network and faults. Its seed is the run's.
+    pub world: WorldPlan,
+    /// The lock under test.
+    pub system: SystemPlan,
+    /// Every Redis node.
+    pub node: NodePlan,
+    /// What the lock protects.
+    pub resource: ResourcePlan,
+    /// The clients, in the order of the scenario.
+    pub clients: Vec<ClientPlan>,
+}
+
+/// The lock under test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields are those of the scenario's System, and documented there")]
+pub struct SystemPlan {
+    pub kind: Kind,
+    pub nodes: u32,
+    /// In whole milliseconds, as Redis takes it.
+    pub ttl: Duration,
+    pub order: Order,
+    pub elapsed: Elapsed,
+    pub node_timeout: Duration,
+    pub drift_ppm: u32,
+    pub drift_constant: Duration,
+    pub token: Token,
+    pub release: Release,
+}
+
+/// Every Redis node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct NodePlan {
+    /// What survives a crash.
+    pub persistence: Persistence,
+    /// When the append-only file is forced to the disk.
+    pub fsync: Fsync,
+}
+
+/// What the lock protects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ResourcePlan {
+    /// How it looks at tokens.
+    pub fencing: Fencing,
+}
+
+/// One client's program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClientPlan {
+    /// Its host.
+    pub name: String,
+    /// When it starts.
+    pub start: Duration,
+    /// What it waits for in each round.
+    pub rounds: Vec<RoundPlan>,
+    /// How many attempts it makes in a round; without limit if there is none.
+    pub tries: Option<u32>,
+    /// The shortest and the longest delay between two attempts, drawn anew each time by the host's own stream.
+    pub retry: (Duration, Duration),
+}
+
+/// One round of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RoundPlan {
+    /// Between read and write.
+    pub think: Duration,
+    /// Between write and release.
+    pub hold: Duration,
+}
+
+impl Plan {
+    /// Draws every value of a scenario.
+    ///
+    /// Each value comes from a stream of its own, labelled by what it is, so that one that is added or taken away shifts no
+    /// other. The values of faults are labelled by their place in the file.
+    #[must_use]
+    pub fn draw(scenario: &Scenario, seed: u64) -> Self {
+        let draw = Drawing { seed };
+        Self {
+            scenario: scenario.name.clone(),
+            call_bound: scenario.call_bound,
+            world: draw.world(scenario),
+            system: draw.system(scenario),
+            node: NodePlan { persistence: scenario.node.persistence, fsync: scenario.node.fsync() },
+            resource: ResourcePlan { fencing: scenario.resource.fencing() },
+            clients: scenario.clients.iter().map(|client| draw.client(client)).collect(),
+        }
+    }
+}
+
+/// The streams of one seed.
+#[derive(Clone, Copy)]
+struct Drawing {
+    seed: u64,
+}
+
+impl Drawing {
+    fn one<T: Drawable>(self, label: &str, range: &Draw<T>) -> T {
+        range.draw(&mut Stream::new(self.seed, &format!("plan/{label}")))
+    }
+
+    fn world(self, scenario: &Scenario) -> WorldPlan {
+        WorldPlan {
+            seed: self.seed,
+            horizon: scenario.horizon,
+            settle: scenario.settle,
+            hosts: scenario.hosts().iter().map(|(name, role)| self.host(scenario, name, role)).collect(),
+            network: NetworkPlan { latency: latency(&scenario.network.latency), links: links(scenario) },
+            faults: scenario.faults.iter().enumerate().map(|(index, fault)| self.fault(index, fault)).collect(),
+        }
+    }
+
+    fn host(self, scenario: &Scenario, name: &str, role: Role) -> HostPlan {
+        let clock = scenario.clocks.iter().find(|clock| clock.host.get_ref() == name);
+        let rate_ppm = clock.map_or(0, |clock| self.one(&format!("{name}/rate"), &clock.rate_ppm).0);
+        HostPlan { name: name.to_owned(), role, rate_ppm }
+    }
+
+    fn system(self, scenario: &Scenario) -> SystemPlan {
+        let system = &scenario.system;
+        SystemPlan {
+            kind: system.kind,
+            nodes: system.nodes(),
+            ttl: whole_millis(self.one("ttl", &system.ttl)),
+            order: system.order,
+            elapsed: system.elapsed,
+            node_timeout: self.one("node-timeout", &system.node_timeout),
+            drift_ppm: system.drift_ppm,
+            drift_constant: system.drift_constant,
+            token: system.token,
+            release: system.release,
+        }
+    }
+
+    fn client(self, client: &Client) -> ClientPlan {
+        let name = client.name.get_ref();
+        let round = |index: u32| RoundPlan {
+            think: self.one(&format!("{name}/round-{index}/think"), &client.think),
+            hold: self.one(&format!("{name}/round-{index}/hold"), &client.hold),
+        };
+        ClientPlan {
+            name: name.clone(),
+            start: self.one(&format!("{name}/start"), &client.start),
+            rounds: (1..=*client.rounds.get_ref()).map(round).collect(),
+            tries: client.tries.as_ref().map(|tries| *tries.get_ref()),
+            retry: (client.retry.min(), client.retry.max()),
+        }
+    }
+
+    fn fault(self, index: usize, fault: &Fault) -> DrawnFault {
+        let label = |what: &str| format!("fault-{index}/{what}");
+        DrawnFault { trigger: self.trigger(&label("when"), &fault.trigger), action: self.action(&label, &fault.action) }
+    }
+
+    fn trigger(self, label: &str, trigger: &Trigger) -> DrawnTrigger {
+        match trigger {
+            Trigger::At(at) => DrawnTrigger::At(self.one(label, at)),
+            Trigger::On { event, nth, after } => {
+                DrawnTrigger::On { event: event.clone(), nth: *nth, after: self.one(label, after) }
+            }
+        }
+    }
+
+    fn action(self, label: &dyn Fn(&str) -> String, action: &Action) -> DrawnAction {
+        match action.clone() {
+            Action::Pause { host, lasts } => DrawnAction::Pause { host, lasts: self.one(&label("for"), &lasts) },
+            Action::Crash { host, how, down_for } => {
+                let down_for = down_for.map(|down_for| self.one(&label("down-for"), &down_for));
+                DrawnAction::Crash { host, how, down_for }
+            }
+            Action::Partition { left, right, how, heal } => {
+                DrawnAction::Partition { left, right, how, heal: self.heal(&label("heal"), heal) }
+            }
+            Action::Delay { left, right, extra, heal } => {
+                let extra = self.one(&label("by"), &extra);
+                DrawnAction::Delay { left, right, extra, heal: self.heal(&label("heal"), heal) }
+            }
+            Action::ClockStep { host, by } => DrawnAction::ClockStep { host, by_ns: self.one(&label("by"), &by).0 },
+        }
+    }
+
+    fn heal(self, label: &str, heal: Heal) -> DrawnHeal {
+        match heal {
+            Heal::After(lasts) => DrawnHeal::After(self.one(label, &lasts)),
+            Heal::On(event) => DrawnHeal::On(event),
+            Heal::Never => DrawnHeal::Never,
+        }
+    }
+}
+
+/// Ranges of latencies stay ranges: the world draws from them for each message or link.
+fn latency(range: &Draw<Duration>) -> LatencyPlan {
+    LatencyPlan { min: range.min(), max: range.max() }
+}
+
+fn links(scenario: &Scenario) -> Vec<LinkPlan> {
+    let plan = |link: &crate::scenario::Link| {
+        let (left, right) = &link.between;
+        LinkPlan { between: (left.get_ref().clone(), right.get_ref().clone()), latency: latency(&link.latency) }
+    };
+    scenario.links.iter().map(plan).collect()
+}
+
+fn whole_millis(duration: Duration) -> Duration {
+    Duration::from_secs(duration.as_secs()) + Duration::from_millis(u64::from(duration.subsec_millis()))
+}

@@ -1,0 +1,79 @@
+//! A Redis node as a server host of the simulated world.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use fencepost_checker::history::Crash;
+use fencepost_world::{Host, Service};
+use redis_node::{Config, ConnectionId, Disk, Effects, Lua, Node, Protocol, Stop, UnixTime};
+
+thread_local! {
+    /// All nodes of a thread share one Lua state, run after run: a new one costs more than a hundred commands.
+    static LUA: RefCell<Option<Lua>> = const { RefCell::new(None) };
+}
+
+fn lua() -> Lua {
+    LUA.with(|lua| lua.borrow_mut().get_or_insert_with(Lua::new).clone())
+}
+
+/// One `redis-server`, its disk, and its process while that runs.
+#[derive(Debug)]
+pub struct RedisServer {
+    config: Config,
+    disk: Disk,
+    node: Option<Node>,
+}
+
+impl RedisServer {
+    /// A server with an empty disk.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self { config, disk: Disk::default(), node: None }
+    }
+}
+
+impl Service for RedisServer {
+    fn boot(&mut self, now: UnixTime) {
+        let disk = std::mem::take(&mut self.disk);
+        self.node = Some(Node::boot(self.config.clone(), disk, lua(), now));
+    }
+
+    fn stop(&mut self, how: Crash, now: UnixTime) {
+        let how = match how {
+            Crash::Kill => Stop::Kill,
+            Crash::Power => Stop::PowerLoss,
+            Crash::Shutdown => Stop::Shutdown,
+        };
+        if let Some(node) = self.node.take() {
+            self.disk = node.stop(how, now);
+        }
+    }
+
+    fn connected(&mut self, connection: ConnectionId, _peer: Host) {
+        if let Some(node) = &mut self.node {
+            node.connected(connection);
+        }
+    }
+
+    fn disconnected(&mut self, connection: ConnectionId) {
+        if let Some(node) = &mut self.node {
+            node.disconnected(connection);
+        }
+    }
+
+    fn handle(&mut self, now: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
+        self.node.as_mut().map_or_else(Effects::default, |node| node.handle(now, connection, request))
+    }
+
+    fn next_deadline(&self) -> Option<UnixTime> {
+        self.node.as_ref()?.next_deadline()
+    }
+
+    fn tick(&mut self, now: UnixTime) -> Effects {
+        self.node.as_mut().map_or_else(Effects::default, |node| node.tick(now))
+    }
+
+    fn protocol(&self, connection: ConnectionId) -> Protocol {
+        self.node.as_ref().map_or(Protocol::Resp2, |node| node.protocol(connection))
+    }
+}

@@ -1,0 +1,288 @@
+//! From a file that is well-formed to a scenario that makes sense: names that exist, values that go together.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::time::Duration;
+
+use fencepost_checker::history::Role;
+use fencepost_world::plan::EventPattern;
+use toml::Spanned;
+
+use super::error::{Problem, TextProblem};
+use super::event::{Hosts, event};
+use super::file::{
+    Client, ClockStep, Crash, Delay, Fencing, File, Kind, Partition, Pause, Persistence, System, Token, When,
+};
+use super::value::Draw;
+use super::{Action, Expect, Fault, Heal, Trigger};
+use crate::fact::Fact;
+
+type Checked<T> = Result<T, Problem>;
+
+/// Names that hosts have without being declared.
+const RESERVED: [&str; 2] = ["db", "seq"];
+
+/// The most nodes and clients of a scenario: far more than any claim needs, few enough to run.
+const MOST: u32 = 99;
+
+/// All hosts, in the order in which they act within one instant: clients, nodes, resource, sequence.
+pub(super) fn hosts(file: &File) -> Checked<Hosts> {
+    client_names(&file.client)?;
+    let clients = file.client.iter().map(|client| (client.name.get_ref().clone(), Role::Client));
+    let nodes = (1..=nodes(file.system.get_ref())?).map(|n| (format!("n{n}"), Role::Node));
+    let mut hosts: Vec<_> = clients.chain(nodes).collect();
+    hosts.push(("db".into(), Role::Resource));
+    if file.system.get_ref().token == Token::Sequence {
+        hosts.push(("seq".into(), Role::Sequence));
+    }
+    Ok(Hosts(hosts))
+}
+
+fn nodes(system: &System) -> Checked<u32> {
+    let (nodes, span) = (system.nodes(), system.nodes_span().unwrap_or_default());
+    match system.kind {
+        Kind::Single if nodes != 1 => {
+            let help = r#"leave `nodes` out, or use `kind = "redlock"`"#;
+            Err(Problem::new(span, format!("`kind = \"single\"` has one node, not {nodes}")).help(help))
+        }
+        _ if nodes == 0 || nodes > MOST => Err(Problem::new(span, format!("{nodes} nodes: from 1 to {MOST} can be run"))),
+        _ => Ok(nodes),
+    }
+}
+
+fn client_names(clients: &[Client]) -> Checked<()> {
+    let mut seen = BTreeSet::new();
+    for Client { name, .. } in clients {
+        let text = name.get_ref().as_str();
+        if !well_formed(text) {
+            let help = "a name is lower-case letters, digits and hyphens, and begins with a letter";
+            return Err(Problem::new(name.span(), format!("`{text}` cannot name a client")).help(help));
+        }
+        if RESERVED.contains(&text) || node_like(text) {
+            return Err(Problem::new(name.span(), format!("`{text}` is the name of a server, not of a client")));
+        }
+        if !seen.insert(text) {
+            return Err(Problem::new(name.span(), format!("a second client is called `{text}`")));
+        }
+    }
+    Ok(())
+}
+
+fn well_formed(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(inner)
+}
+
+fn node_like(name: &str) -> bool {
+    name.strip_prefix('n').is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Everything but hosts, faults and expectations.
+pub(super) fn settings(file: &File, hosts: &Hosts) -> Checked<()> {
+    if file.client.is_empty() {
+        return Err(Problem::new(file.system.span(), "a scenario needs a client").help("add a table `[[client]]`"));
+    }
+    if file.horizon.is_zero() {
+        return Err(Problem::new(file.claim.span(), "a run with `horizon = \"0s\"` is over before it starts"));
+    }
+    validity(file)?;
+    tokens(file)?;
+    file.client.iter().try_for_each(counts)?;
+    places(file, hosts)
+}
+
+/// A TTL that its drift margin eats up can never be acquired: `redlock` refuses to be built with one.
+fn validity(file: &File) -> Checked<()> {
+    let system = file.system.get_ref();
+    let ttl = system.ttl.min();
+    let drift = ttl.saturating_mul(system.drift_ppm) / 1_000_000 + system.drift_constant;
+    if ttl < Duration::from_millis(1) || ttl <= drift {
+        let message = format!("a TTL of {ttl:?} leaves nothing once {drift:?} is taken off for drift");
+        return Err(Problem::new(file.system.span(), message));
+    }
+    Ok(())
+}
+
+fn tokens(file: &File) -> Checked<()> {
+    match &file.resource.fencing {
+        Some(fencing) if *fencing.get_ref() != Fencing::None && file.system.get_ref().token == Token::None => {
+            let help = r#"set `system.token = "sequence"`"#;
+            Err(Problem::new(fencing.span(), "the resource asks for tokens and the lock gives none").help(help))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Not for flips: they can take persistence away, but no key of the file.
+pub(super) fn persistence(file: &File) -> Checked<()> {
+    match &file.node.fsync {
+        Some(fsync) if file.node.persistence == Persistence::None => {
+            let help = r#"set `node.persistence = "aof"`, or leave `fsync` out"#;
+            Err(Problem::new(fsync.span(), "`fsync` without anything to sync").help(help))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn counts(client: &Client) -> Checked<()> {
+    at_least_one("rounds", Some(&client.rounds))?;
+    at_least_one("tries", client.tries.as_ref())
+}
+
+fn at_least_one(key: &str, value: Option<&Spanned<u32>>) -> Checked<()> {
+    match value {
+        Some(value) if *value.get_ref() == 0 => Err(Problem::new(value.span(), format!("`{key}` counts from 1"))),
+        _ => Ok(()),
+    }
+}
+
+fn places(file: &File, hosts: &Hosts) -> Checked<()> {
+    let mut clocks = BTreeSet::new();
+    for clock in &file.clock {
+        known(&clock.host, hosts)?;
+        if !clocks.insert(clock.host.get_ref()) {
+            return Err(Problem::new(clock.host.span(), format!("a second clock for `{}`", clock.host.get_ref())));
+        }
+    }
+    let mut links = BTreeSet::new();
+    for link in &file.link {
+        let (left, right) = &link.get_ref().between;
+        let (a, b) = (known(left, hosts)?, known(right, hosts)?);
+        if a == b || !links.insert((a.min(b), a.max(b))) {
+            return Err(Problem::new(right.span(), format!("`{a}` and `{b}` are no two hosts, or have a link already")));
+        }
+    }
+    Ok(())
+}
+
+fn known<'a>(host: &'a Spanned<String>, hosts: &Hosts) -> Checked<&'a str> {
+    hosts.find(host.get_ref(), host.span())?;
+    Ok(host.get_ref())
+}
+
+/// All faults, in the order of the file.
+pub(super) fn faults(file: &File, hosts: &Hosts, source: &str) -> Checked<Vec<Fault>> {
+    let scope = Scope { hosts, source };
+    let mut faults: Vec<(usize, Fault)> = Vec::new();
+    scope.each(&file.pause, Pause::when, Scope::pause, &mut faults)?;
+    scope.each(&file.crash, Crash::when, Scope::crash, &mut faults)?;
+    scope.each(&file.partition, Partition::when, Scope::partition, &mut faults)?;
+    scope.each(&file.delay, Delay::when, Scope::delay, &mut faults)?;
+    scope.each(&file.clock_step, ClockStep::when, Scope::clock_step, &mut faults)?;
+    faults.sort_by_key(|(place, _)| *place);
+    Ok(faults.into_iter().map(|(_, fault)| fault).collect())
+}
+
+/// Two groups of hosts, as a file gives them.
+type Groups = Spanned<(Vec<Spanned<String>>, Vec<Spanned<String>>)>;
+
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    hosts: &'a Hosts,
+    source: &'a str,
+}
+
+impl Scope<'_> {
+    fn each<T>(
+        self,
+        tables: &[Spanned<T>],
+        when: fn(&T) -> When,
+        action: fn(Self, &T) -> Checked<Action>,
+        faults: &mut Vec<(usize, Fault)>,
+    ) -> Checked<()> {
+        for table in tables {
+            let trigger = self.trigger(when(table.get_ref()), table.span())?;
+            faults.push((table.span().start, Fault { trigger, action: action(self, table.get_ref())? }));
+        }
+        Ok(())
+    }
+
+    fn trigger(self, when: When, table: Range<usize>) -> Checked<Trigger> {
+        match when {
+            When { at: Some(at), on: None, nth: None, after: None } => Ok(Trigger::At(at.into_inner())),
+            When { at: None, on: Some(on), nth, after } => {
+                at_least_one("nth", nth.as_ref())?;
+                let after = after.map_or(Draw::fixed(Duration::ZERO), Spanned::into_inner);
+                Ok(Trigger::On { event: self.event(&on)?, nth: nth.map_or(1, Spanned::into_inner), after })
+            }
+            When { at: Some(_), on: Some(on), .. } => Err(Problem::new(on.span(), "`on` beside `at`: a fault has one of them")),
+            When { at: Some(_), nth: Some(nth), .. } => Err(Problem::new(nth.span(), "`nth` needs an event, `on`")),
+            When { at: Some(_), after: Some(after), .. } => Err(Problem::new(after.span(), "`after` needs an event, `on`")),
+            _ => Err(Problem::new(table, "when? the fault has neither `at` nor `on`")
+                .help(r#"such as `at = "2s"` or `on = "c1 acquired"`"#)),
+        }
+    }
+
+    fn event(self, text: &Spanned<String>) -> Checked<EventPattern> {
+        event(text.get_ref(), self.hosts).map_err(|problem| problem.locate(text, self.source))
+    }
+
+    fn host(self, host: &Spanned<String>) -> Checked<String> {
+        known(host, self.hosts).map(str::to_owned)
+    }
+
+    fn pause(self, pause: &Pause) -> Checked<Action> {
+        Ok(Action::Pause { host: self.host(&pause.host)?, lasts: pause.r#for })
+    }
+
+    fn crash(self, crash: &Crash) -> Checked<Action> {
+        Ok(Action::Crash { host: self.host(&crash.host)?, how: crash.how, down_for: crash.down_for })
+    }
+
+    fn partition(self, partition: &Partition) -> Checked<Action> {
+        let (left, right) = self.groups(&partition.between)?;
+        let heal = self.heal(partition.r#for.as_ref(), partition.until.as_ref())?;
+        Ok(Action::Partition { left, right, how: partition.how, heal })
+    }
+
+    fn delay(self, delay: &Delay) -> Checked<Action> {
+        let (left, right) = self.groups(&delay.between)?;
+        Ok(Action::Delay { left, right, extra: delay.by, heal: self.heal(delay.r#for.as_ref(), delay.until.as_ref())? })
+    }
+
+    fn clock_step(self, step: &ClockStep) -> Checked<Action> {
+        Ok(Action::ClockStep { host: self.host(&step.host)?, by: step.by })
+    }
+
+    fn groups(self, between: &Groups) -> Checked<(Vec<String>, Vec<String>)> {
+        let (left, right) = between.get_ref();
+        if left.is_empty() || right.is_empty() {
+            return Err(Problem::new(between.span(), "one side is empty"));
+        }
+        let mut seen = BTreeSet::new();
+        for host in left.iter().chain(right) {
+            if !seen.insert(known(host, self.hosts)?) {
+                return Err(Problem::new(host.span(), format!("`{}` stands here twice", host.get_ref()))
+                    .help("a host is on one side"));
+            }
+        }
+        let names = |side: &[Spanned<String>]| side.iter().map(|host| host.get_ref().clone()).collect();
+        Ok((names(left), names(right)))
+    }
+
+    fn heal(self, lasts: Option<&Spanned<Draw<Duration>>>, until: Option<&Spanned<String>>) -> Checked<Heal> {
+        match (lasts, until) {
+            (Some(_), Some(until)) => Err(Problem::new(until.span(), "`until` beside `for`: a fault ends once")),
+            (Some(lasts), None) => Ok(Heal::After(*lasts.get_ref())),
+            (None, Some(until)) => Ok(Heal::On(self.event(until)?)),
+            (None, None) => Ok(Heal::Never),
+        }
+    }
+}
+
+/// What is expected: names of properties, and facts.
+pub(super) fn expect(file: &File, hosts: &Hosts, source: &str) -> Checked<Expect> {
+    let mut expect = Expect::default();
+    for (name, expectation) in &file.expect.properties {
+        let property = crate::expect::property(name.get_ref()).ok_or_else(|| {
+            let known = crate::expect::property_names().chain(["facts"]);
+            Problem::unknown(name.span(), "property", name.get_ref(), known)
+        })?;
+        expect.properties.insert(property, *expectation);
+    }
+    for text in &file.expect.facts {
+        let locate = |problem: TextProblem| problem.locate(text, source);
+        expect.facts.push(Fact::parse(text.get_ref(), hosts).map_err(locate)?);
+    }
+    Ok(expect)
+}

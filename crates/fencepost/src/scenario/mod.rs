@@ -1,0 +1,262 @@
+//! Scenarios: what a claim needs, as a file says it.
+//!
+//! A scenario fixes what its claim is about and gives ranges for the rest; with a seed it becomes a
+//! [`Plan`](crate::plan::Plan). It says what is expected, and each of its flips takes away the one thing that the
+//! claim is about and expects something else.
+
+mod catalogue;
+mod check;
+mod error;
+mod event;
+mod file;
+mod flip;
+mod value;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencepost_checker::history::{Crash, Cut};
+use fencepost_world::plan::EventPattern;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
+
+pub use catalogue::{catalogue, embedded};
+pub use error::ScenarioError;
+pub use event::{CLIENT_VERBS, Hosts};
+pub use file::{
+    Client, Clock, Elapsed, Expectation, Fencing, Fsync, Kind, Link, Network, Node, Order, Persistence, Release,
+    Resource, System, Token,
+};
+pub use value::{Draw, Drawable, LONGEST, Ppm, Step, duration};
+
+pub(crate) use error::{Problem, TextProblem, nearest};
+pub(crate) use event::words;
+
+
+use crate::expect::Property;
+use crate::fact::Fact;
+use file::File;
+
+/// A scenario that has been read and checked: every name in it exists.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The file's stem, with its folder below `scenarios/`; a flip adds `/flip-1`.
+    pub name: String,
+    /// The path that it was read from, or would be in the repository.
+    pub path: String,
+    /// The file's text.
+    pub text: Arc<str>,
+    /// What the document says, and what is true.
+    pub claim: String,
+    /// Where the document says it.
+    pub document: String,
+    /// The run ends here at the latest; 120 s if the file does not say.
+    pub horizon: Duration,
+    /// How long the world goes on after the last client finished; 1 s if the file does not say.
+    pub settle: Duration,
+    /// The longest that a call of a client may take. See [`default_call_bound`].
+    pub call_bound: Duration,
+    /// The lock under test.
+    pub system: System,
+    /// Every Redis node.
+    pub node: Node,
+    /// Every link that `links` does not name.
+    pub network: Network,
+    /// Links with a latency of their own.
+    pub links: Vec<Link>,
+    /// Hosts whose clocks run fast or slow.
+    pub clocks: Vec<Clock>,
+    /// What the lock protects.
+    pub resource: Resource,
+    /// The clients.
+    pub clients: Vec<Client>,
+    /// What goes wrong, in the order of the file.
+    pub faults: Vec<Fault>,
+    /// What is expected.
+    pub expect: Expect,
+    /// The scenario's proofs that it tests something.
+    pub flips: Vec<Flip>,
+    hosts: Hosts,
+}
+
+/// A scenario with the one thing changed that the claim is about.
+#[derive(Clone, Debug)]
+pub struct Flip {
+    /// Why it comes out otherwise.
+    pub why: Option<String>,
+    /// The changed scenario; it has no flips of its own.
+    pub scenario: Scenario,
+}
+
+/// What a scenario expects. Properties that are not listed are reported, not judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expect {
+    /// How each property comes out.
+    pub properties: BTreeMap<Property, Expectation>,
+    /// What must have happened, or the run shows nothing.
+    pub facts: Vec<Fact>,
+}
+
+/// A fault, before its values are drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When it takes effect.
+    pub trigger: Trigger,
+    /// What it does.
+    pub action: Action,
+}
+
+/// When a fault takes effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// At a time since the start of the run.
+    At(Draw<Duration>),
+    /// At an event.
+    On {
+        /// Which event.
+        event: EventPattern,
+        /// Which occurrence of it, from 1.
+        nth: u32,
+        /// How long after it.
+        after: Draw<Duration>,
+    },
+}
+
+/// What a fault does; `fencepost_world::plan::Action` before its values are drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of the world's Action, and documented there")]
+pub enum Action {
+    /// Stops all of a host for a time.
+    Pause { host: String, lasts: Draw<Duration> },
+    /// Ends a host's process.
+    Crash { host: String, how: Crash, down_for: Option<Draw<Duration>> },
+    /// Cuts every link between two groups of hosts.
+    Partition { left: Vec<String>, right: Vec<String>, how: Cut, heal: Heal },
+    /// Makes messages between two groups of hosts later.
+    Delay { left: Vec<String>, right: Vec<String>, extra: Draw<Duration>, heal: Heal },
+    /// Moves a host's wall clock.
+    ClockStep { host: String, by: Draw<Step> },
+}
+
+/// When a lasting fault ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heal {
+    /// After a time.
+    After(Draw<Duration>),
+    /// At the first occurrence of an event from the fault on.
+    On(EventPattern),
+    /// Not in this run.
+    Never,
+}
+
+impl Scenario {
+    /// Reads a scenario from its text. `path` is what errors call the file.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no TOML, or has a key, a value or a name that does not exist, in the scenario itself or in one
+    /// of its flips.
+    pub fn parse(name: &str, path: &str, text: &str) -> Result<Self, ScenarioError> {
+        let text: Arc<str> = text.into();
+        let origin = Origin { name, path, text: &text };
+        origin.read().map_err(|problem| ScenarioError::new(path, &text, problem))
+    }
+
+    /// Reads a scenario from a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse), and if the file cannot be read.
+    pub fn load(path: &str) -> Result<Self, ScenarioError> {
+        catalogue::load(path)
+    }
+
+    /// The scenario that a name of the catalogue, a flip's name such as `gc-pause/flip-1`, or a path stands for.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load); for a name that is in the catalogue neither, with the nearest one that is.
+    pub fn find(name_or_path: &str) -> Result<Self, ScenarioError> {
+        catalogue::find(name_or_path)
+    }
+
+    /// All hosts, in the order in which they act within one instant: clients, nodes, resource, sequence.
+    #[must_use]
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+}
+
+/// Where a scenario comes from.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    name: &'a str,
+    path: &'a str,
+    text: &'a Arc<str>,
+}
+
+impl Origin<'_> {
+    fn read(self) -> Result<Scenario, Problem> {
+        let root = DeTable::parse(self.text)?;
+        let span = root.span();
+        let mut root = root.into_inner();
+        let flips = flip::take(&mut root)?;
+        let mut scenario = self.build(self.name.to_owned(), Spanned::new(span.clone(), root.clone()), check::persistence)?;
+        for (index, flip) in flips.into_iter().enumerate() {
+            let (place, why) = (flip.span.clone(), flip.why.clone());
+            let name = format!("{}/flip-{}", self.name, index + 1);
+            let merged = flip.over(&root).and_then(|table| self.build(name, Spanned::new(span.clone(), table), |_| Ok(())));
+            let scenario_of_flip = merged.map_err(|problem| Problem { flip: Some(place), ..problem })?;
+            scenario.flips.push(Flip { why, scenario: scenario_of_flip });
+        }
+        Ok(scenario)
+    }
+
+    fn build(
+        self,
+        name: String,
+        table: Spanned<DeTable<'_>>,
+        check_besides: fn(&File) -> Result<(), Problem>,
+    ) -> Result<Scenario, Problem> {
+        let file = File::deserialize(Deserializer::from(table))?;
+        check_besides(&file)?;
+        let hosts = check::hosts(&file)?;
+        check::settings(&file, &hosts)?;
+        let faults = check::faults(&file, &hosts, self.text)?;
+        let expect = check::expect(&file, &hosts, self.text)?;
+        let call_bound = file.call_bound.unwrap_or_else(|| default_call_bound(file.system.get_ref()));
+        Ok(Scenario {
+            name,
+            path: self.path.to_owned(),
+            text: self.text.clone(),
+            claim: file.claim.into_inner(),
+            document: file.document.into_inner(),
+            horizon: file.horizon,
+            settle: file.settle,
+            call_bound,
+            system: file.system.into_inner(),
+            node: file.node,
+            network: file.network,
+            links: file.link.into_iter().map(Spanned::into_inner).collect(),
+            clocks: file.clock,
+            resource: file.resource,
+            clients: file.client,
+            faults,
+            expect,
+            flips: Vec::new(),
+            hosts,
+        })
+    }
+}
+
+/// The bound on a call where the file gives none: every node may use up its timeout twice, once when it is asked and
+/// once when what it granted is released, and a second is left for tokens, clocks that run slow and reconnecting.
+///
+/// A call is one attempt, so the client's number of tries does not enter. It is generous on purpose: it is to
+/// catch a call that hangs, not one that is slow.
+#[must_use]
+pub fn default_call_bound(system: &System) -> Duration {
+    system.node_timeout.max() * 2 * system.nodes() + Duration::from_secs(1)
+}

@@ -1,0 +1,65 @@
+//! Lock systems under test: what a scenario's clients lock with.
+//!
+//! A system of one's own implements [`LockSystem`] and [`LockClient`] on a [`Host`], which gives clock, timers,
+//! entropy, tasks and connections, whatever the engine.
+
+mod ports;
+mod redlock;
+
+use std::future::Future;
+
+use fencepost_checker::ClockKind;
+use fencepost_checker::history::{Attempt, ReleaseOutcome, Vote};
+use fencepost_world::Host;
+
+pub use ports::{HostClock, HostConnect, HostEntropy, HostSpawn};
+pub use redlock::RedlockSystem;
+
+/// A distributed lock, as the harness sees it.
+pub trait LockSystem: 'static {
+    /// What one client locks with.
+    type Client: LockClient;
+
+    /// A client on that host.
+    fn client(&self, host: Host) -> Self::Client;
+}
+
+/// One client of a lock. Its futures stay on the thread of the world.
+pub trait LockClient: 'static {
+    /// What a holder holds; it need not be `Send`.
+    type Held: 'static;
+
+    /// Tries once to acquire `key`. Says with [`Host::attempt_begun`] when it takes its first clock reading, and
+    /// records its own refusal; the harness records the acquisition in the poll in which this future is ready.
+    ///
+    /// # Errors
+    /// Why not. What had been set at the nodes is being released.
+    fn acquire(&self, key: &str) -> impl Future<Output = Result<Acquired<Self::Held>, Refused>>;
+
+    /// Gives the lock back, whatever the clock says.
+    fn release(&self, held: &mut Self::Held) -> impl Future<Output = ReleaseOutcome>;
+}
+
+/// A lock that was acquired, with what the judge wants to know of it.
+#[derive(Debug)]
+pub struct Acquired<H> {
+    /// What [`LockClient::release`] needs.
+    pub held: H,
+    /// The number that [`Host::attempt_begun`] gave.
+    pub attempt: Attempt,
+    /// The value that stands at the nodes.
+    pub value: Vec<u8>,
+    /// The fencing token, if there is one.
+    pub token: Option<u64>,
+    /// The reading of `clock`, in nanoseconds, at which the lease ends; `None` for a lock that states none.
+    pub deadline: Option<u64>,
+    /// The clock that the client measures by.
+    pub clock: ClockKind,
+    /// What each node said.
+    pub votes: Vec<Vote>,
+}
+
+/// A lock that was not acquired, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);

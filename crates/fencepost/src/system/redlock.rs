@@ -1,0 +1,190 @@
+//! Systems `redlock` and `single`: the `redlock` crate, unchanged, on the ports of a simulated host.
+
+use std::time::Duration;
+
+use fencepost_checker::ClockKind;
+use fencepost_checker::history::ReleaseOutcome;
+use fencepost_world::Host;
+use futures_util::future::{Either, join_all, select};
+use redlock::redis::{Connect, RedisNode};
+use redlock::{Drift, Guard, PortSet, Redlock, Retry};
+
+use super::ports::{HostObserver, HostTokens, nanos, votes};
+use super::{Acquired, HostClock, HostConnect, HostEntropy, HostSpawn, LockClient, LockSystem, Refused};
+use crate::plan::SystemPlan;
+use crate::scenario::{Elapsed, Order, Release, Token};
+use crate::remote::SequenceClient;
+
+type HostPorts = PortSet<HostClock, HostEntropy, HostSpawn, RedisNode<HostConnect>, HostTokens, HostObserver>;
+
+/// N independent masters and a majority; with one node, the single-node lock.
+#[derive(Clone, Debug)]
+pub struct RedlockSystem {
+    plan: SystemPlan,
+}
+
+impl RedlockSystem {
+    /// The system that a plan describes.
+    #[must_use]
+    pub fn new(plan: SystemPlan) -> Self {
+        Self { plan }
+    }
+
+    fn clock(&self) -> ClockKind {
+        match self.plan.elapsed {
+            Elapsed::Monotonic | Elapsed::Unchecked => ClockKind::Monotonic,
+            Elapsed::Wall => ClockKind::Wall,
+        }
+    }
+
+    fn connects(&self, from: Host) -> Vec<HostConnect> {
+        let nodes = (1..=self.plan.nodes).map(|number| format!("n{number}"));
+        nodes.filter_map(|name| Some(HostConnect { from, to: Host::find(&name)? })).collect()
+    }
+
+    fn lock(&self, host: Host) -> Redlock<HostPorts> {
+        let kind = self.clock();
+        let sequence = match self.plan.token {
+            Token::None => None,
+            Token::Sequence => SequenceClient::new(host),
+        };
+        let ports = PortSet::new(HostClock { host, kind }, HostEntropy(host), HostSpawn(host))
+            .with_tokens(HostTokens(sequence))
+            .with_observer(HostObserver { host, clock: kind });
+        let builder = Redlock::builder(ports)
+            .nodes(self.connects(host).into_iter().map(RedisNode::new))
+            .ttl(self.plan.ttl)
+            .order(match self.plan.order {
+                Order::Sequential => redlock::Order::Sequential,
+                Order::Parallel => redlock::Order::Parallel,
+            })
+            .node_timeout(self.plan.node_timeout)
+            .drift(Drift { ppm: self.plan.drift_ppm, fixed: self.plan.drift_constant })
+            // The workload repeats refused attempts itself: each is a call of its own in the history.
+            .retry(Retry { tries: 1, delay_least: Duration::ZERO, delay_most: Duration::ZERO });
+        let builder = match self.plan.elapsed {
+            Elapsed::Unchecked => builder.skip_second_reading(),
+            Elapsed::Monotonic | Elapsed::Wall => builder,
+        };
+        builder.build().expect("the scenario was checked: nodes differ, and the TTL exceeds its drift margin")
+    }
+}
+
+impl LockSystem for RedlockSystem {
+    type Client = RedlockClient;
+
+    fn client(&self, host: Host) -> RedlockClient {
+        RedlockClient {
+            host,
+            lock: self.lock(host),
+            clock: self.clock(),
+            release: self.plan.release,
+            node_timeout: self.plan.node_timeout,
+            nodes: self.connects(host),
+        }
+    }
+}
+
+/// A client of [`RedlockSystem`].
+#[derive(Debug)]
+pub struct RedlockClient {
+    host: Host,
+    lock: Redlock<HostPorts>,
+    clock: ClockKind,
+    release: Release,
+    node_timeout: Duration,
+    nodes: Vec<HostConnect>,
+}
+
+/// What a client of [`RedlockSystem`] holds. Taken out by the careless ways to release.
+#[derive(Debug)]
+pub struct Held(Option<Guard<HostPorts>>);
+
+impl LockClient for RedlockClient {
+    type Held = Held;
+
+    async fn acquire(&self, key: &str) -> Result<Acquired<Held>, Refused> {
+        let guard = self.lock.acquire(key).await.map_err(|refused| Refused(refused.to_string()))?;
+        let value = guard.value().as_bytes().to_vec();
+        let attempt = self.host.attempt_with(&value).expect("the observer has announced the attempt");
+        Ok(Acquired {
+            attempt,
+            token: guard.token(),
+            deadline: Some(nanos(guard.deadline())),
+            clock: self.clock,
+            votes: votes(guard.votes()),
+            value,
+            held: Held(Some(guard)),
+        })
+    }
+
+    async fn release(&self, held: &mut Held) -> ReleaseOutcome {
+        match self.release {
+            Release::Lua => match &mut held.0 {
+                Some(guard) => outcome(guard.release().await),
+                None => ReleaseOutcome::Unknown,
+            },
+            Release::Del | Release::GetDel => match held.0.take() {
+                Some(guard) => self.release_carelessly(guard).await,
+                None => ReleaseOutcome::Unknown,
+            },
+        }
+    }
+}
+
+impl RedlockClient {
+    /// The ways that the documents warn of, each node on its own: it deletes the key whoever owns it by then.
+    async fn release_carelessly(&self, guard: Guard<HostPorts>) -> ReleaseOutcome {
+        let (key, value) = (guard.key().to_vec(), guard.value());
+        guard.forget();
+        let one = |node: &HostConnect| {
+            let delete = delete(node.clone(), self.host, self.release, key.clone(), value.as_bytes().to_vec());
+            let timeout = self.host.sleep(self.node_timeout);
+            async move {
+                match select(Box::pin(delete), timeout).await {
+                    Either::Left((deleted, _)) => deleted.ok(),
+                    Either::Right(_) => None,
+                }
+            }
+        };
+        let answers = join_all(self.nodes.iter().map(one)).await;
+        let count = |wanted| answers.iter().filter(|answer| **answer == Some(wanted)).count();
+        let quorum = self.nodes.len() / 2 + 1;
+        if count(true) >= quorum {
+            ReleaseOutcome::Released
+        } else if count(false) >= quorum {
+            ReleaseOutcome::Expired
+        } else {
+            ReleaseOutcome::Unknown
+        }
+    }
+}
+
+/// Whether a key was deleted.
+async fn delete(
+    node: HostConnect,
+    host: Host,
+    release: Release,
+    key: Vec<u8>,
+    value: Vec<u8>,
+) -> redis::RedisResult<bool> {
+    let mut connection = node.connect().await?;
+    if release == Release::GetDel {
+        let owner: Option<Vec<u8>> = redis::cmd("GET").arg(&key).query_async(&mut connection).await?;
+        host.mark("got").await;
+        if owner.as_deref() != Some(&*value) {
+            return Ok(false);
+        }
+    }
+    let deleted: u64 = redis::cmd("DEL").arg(&key).query_async(&mut connection).await?;
+    Ok(deleted > 0)
+}
+
+fn outcome(outcome: redlock::ReleaseOutcome) -> ReleaseOutcome {
+    match outcome {
+        redlock::ReleaseOutcome::Released => ReleaseOutcome::Released,
+        redlock::ReleaseOutcome::Expired => ReleaseOutcome::Expired,
+        redlock::ReleaseOutcome::Foreign => ReleaseOutcome::Foreign,
+        _ => ReleaseOutcome::Unknown,
+    }
+}

@@ -1,0 +1,20 @@
+//! Tests of the crate from outside.
+
+mod catalogue;
+mod laws;
+mod wrong_input;
+
+/// A scenario of two clients that every test varies.
+const BASE: &str = r#"claim = "a claim"
+document = "000"
+
+[system]
+kind = "redlock"
+
+[[client]]
+name = "c1"
+
+[[client]]
+name = "c2"
+start = "1s"
+"#;
