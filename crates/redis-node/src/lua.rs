@@ -149,11 +149,11 @@ impl Lua {
         let result = state.call(script, keys, values);
         let exhausted = state.limits.finish(&state.lua);
         let db = state.slot.borrow_mut().take().unwrap_or_default();
-        let outcome = match result {
-            _ if exhausted => Err(sandbox::killed(sha)),
-            Ok((true, value)) => convert::to_reply(&value, state.limits.resp3()),
-            Ok((false, error)) => Err(sandbox::uncaught(&error, sha, body)),
-            Err(error) => Err(sandbox::broken(&error, sha)),
+        let outcome = match &result {
+            _ if exhausted || sandbox::is_out_of_memory(&result) => Err(sandbox::killed(sha)),
+            Ok((true, value)) => convert::to_reply(value, state.limits.resp3()),
+            Ok((false, error)) => Err(sandbox::uncaught(error, sha, body)),
+            Err(error) => Err(sandbox::broken(error, sha)),
         };
         (db, outcome)
     }
@@ -202,12 +202,16 @@ impl Host {
     /// `redis.call`: an error ends the script, if it does not catch it.
     fn answer_or_raise(&self, lua: &mlua::Lua, arguments: &MultiValue) -> mlua::Result<Value> {
         match self.execute(arguments) {
-            Reply::Error(text) => Err(mlua::Error::external(Raised(text))),
+            Reply::Error(text) => {
+                self.limits.charge(limits::ERROR);
+                Err(mlua::Error::external(Raised(text)))
+            }
             reply => convert::from_reply(lua, reply, self.limits.resp3()),
         }
     }
 
     fn execute(&self, arguments: &MultiValue) -> Reply {
+        self.limits.charge(limits::CALL);
         let request = match convert::to_request(arguments) {
             Ok(request) => request,
             Err(failure) => return failure.into(),

@@ -12,15 +12,26 @@ use mlua::{HookTriggers, Lua, VmState};
 const INSTRUCTIONS: u64 = 10_000_000;
 /// How often instructions are counted while there are some left.
 const STRIDE: u32 = 10_000;
-/// What one script may allocate, garbage included: nothing is collected while it runs, since the moment of
-/// a collection depends on what other scripts left behind.
+/// What one script may allocate at all, garbage included: nothing is collected while it runs, since the
+/// moment of a collection depends on what other scripts left behind.
 const MEMORY: usize = 64 << 20;
+/// What one instruction counts, by the memory that the script has taken: joining two strings is one
+/// instruction, whatever their size. Steps, not a slope, so that a few bytes more or less, as strings shared
+/// with other scripts cause them, do not change the count.
+const WEIGHTS: [(usize, u64); 3] = [(64 << 10, 1), (1 << 20, 4), (16 << 20, 64)];
+/// With more than that in use, a script is stopped at the next count.
+const TOO_MUCH: u64 = INSTRUCTIONS;
+/// What a call of a command and an error on its way count.
+pub(super) const CALL: u64 = 20;
+pub(super) const ERROR: u64 = 500;
 /// What may lie around between scripts before it is collected.
 const GARBAGE: usize = 1 << 20;
 
 #[derive(Default)]
 pub(super) struct Limits {
     used: Cell<u64>,
+    /// Memory in use when the script began.
+    base: Cell<usize>,
     exhausted: Cell<bool>,
     /// What is in use after a collection.
     live: Cell<usize>,
@@ -34,7 +45,8 @@ impl Limits {
         self.exhausted.set(false);
         self.resp3.set(false);
         self.reseed(0);
-        lua.set_memory_limit(lua.used_memory() + MEMORY)?;
+        self.base.set(lua.used_memory());
+        lua.set_memory_limit(self.base.get() + MEMORY)?;
         self.arm(lua, STRIDE)
     }
 
@@ -68,6 +80,19 @@ impl Limits {
         !self.exhausted.get()
     }
 
+    /// Ends the script at the next instruction.
+    pub(super) fn exhaust(&self) {
+        self.exhausted.set(true);
+    }
+
+    fn weight(&self, lua: &Lua) -> u64 {
+        let taken = lua.used_memory().saturating_sub(self.base.get());
+        WEIGHTS
+            .iter()
+            .find(|(bound, _)| taken <= *bound)
+            .map_or(TOO_MUCH, |(_, weight)| *weight)
+    }
+
     pub(super) fn set_resp3(&self, resp3: bool) {
         self.resp3.set(resp3);
     }
@@ -96,7 +121,7 @@ impl Limits {
         lua.set_global_hook(
             HookTriggers::new().every_nth_instruction(stride),
             move |lua, _| {
-                if limits.charge(stride.into()) {
+                if limits.charge(u64::from(stride).saturating_mul(limits.weight(lua))) {
                     return Ok(VmState::Continue);
                 }
                 // From here on every instruction fails, or a loop around `pcall` would go on for ever.

@@ -92,11 +92,21 @@ local function unwrapped(err)
   return err
 end
 
+-- How much memory there is left depends on what other scripts left behind: so running out of it ends the
+-- script, and cannot be caught.
+local function stop_if_out_of_memory(err)
+  if err == "not enough memory" then
+    raw.exhaust()
+    error(err, 0)
+  end
+end
+
 -- Redis 7 hands the text of a table error to whoever catches it with `pcall`.
 local function caught(ok, err, ...)
   if ok then
     return ok, err, ...
   end
+  stop_if_out_of_memory(err)
   err = unwrapped(err)
   if type(err) == "table" and type(err.err) == "string" then
     return false, err.err
@@ -108,7 +118,18 @@ local function resumed(ok, err, ...)
   if ok then
     return ok, err, ...
   end
+  stop_if_out_of_memory(err)
   return false, unwrapped(err)
+end
+
+-- The library's own would call the handler inside of the hook that counts instructions, uncounted.
+local function handled(handle, ok, err, ...)
+  if ok then
+    return ok, err, ...
+  end
+  stop_if_out_of_memory(err)
+  local _, result = pcall(handle, unwrapped(err))
+  return false, result
 end
 
 local globals = {
@@ -135,9 +156,7 @@ local globals = {
   tostring = safe_tostring,
   type = type,
   unpack = unpack,
-  xpcall = function(f, handle)
-    return xpcall(f, function(err) return handle(unwrapped(err)) end)
-  end,
+  xpcall = function(f, handle) return handled(handle, pcall(f)) end,
 }
 
 -- Strings. A pattern can take time exponential in its length inside one instruction, so its worst case is
@@ -155,7 +174,7 @@ local function bound_pattern(text, pattern)
   if #pattern > 1024 or cost > 1e9 then
     error("pattern too complex", 3)
   end
-  if cost > 10000 then
+  if cost > 1000 then
     spend(cost / 100)
   end
 end
@@ -166,12 +185,28 @@ for name, value in next, string do
 end
 strings.dump = nil
 
+local rep = string.rep
+function strings.rep(text, count)
+  if type(text) == "string" and type(count) == "number" and #text * count > 1000 then
+    spend(#text * count / 100)
+  end
+  return rep(text, count)
+end
+
+for _, name in next, { "lower", "upper", "reverse" } do
+  local original = string[name]
+  strings[name] = function(text)
+    if type(text) == "string" and #text > 1000 then spend(#text / 100) end
+    return original(text)
+  end
+end
+
 function strings.find(text, pattern, init, plain)
   if not plain then
     bound_pattern(text, pattern)
   elseif type(text) == "string" and type(pattern) == "string" then
     local cost = #text * #pattern
-    if cost > 10000 then spend(cost / 100) end
+    if cost > 1000 then spend(cost / 100) end
   end
   return find(text, pattern, init, plain)
 end

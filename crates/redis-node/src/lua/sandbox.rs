@@ -181,7 +181,16 @@ pub(super) fn message(error: &mlua::Error) -> String {
     }
 }
 
-/// A script that used up its instructions: answered as if somebody had sent `SCRIPT KILL`.
+/// Whether a script ended for want of memory, which no error handler of its own gets to see.
+pub(super) fn is_out_of_memory(result: &mlua::Result<(bool, Value)>) -> bool {
+    match result {
+        Ok((false, Value::String(text))) => *text == "not enough memory",
+        Err(error) => matches!(error, mlua::Error::MemoryError(_)),
+        Ok(_) => false,
+    }
+}
+
+/// A script that used up its instructions or its memory: answered as if somebody had sent `SCRIPT KILL`.
 pub(super) fn killed(sha: Sha) -> Failure {
     let text = "ERR Error running script, Script killed by user with SCRIPT KILL. script: ";
     Failure(format!("{text}{sha}, on @user_script.").into())
