@@ -1,26 +1,25 @@
 //! How a violation came about, derived from the history (DESIGN, section 9): host and fault, in one sentence.
 
-use crate::acquisitions::{Decision, Section};
-use crate::history::Name;
-use crate::leases::Lease;
-use crate::run::{Reached, Run};
-use crate::span::Position;
+mod absence;
+mod clocks;
+mod collision;
+mod key;
 
-pub(crate) fn collision(_: &Run<'_>, _: &Decision, _: &Lease) -> Option<String> {
-    None
-}
-pub(crate) fn late_decision(_: &Run<'_>, _: &Decision) -> Option<String> {
-    None
-}
-pub(crate) fn intrusion(_: &Run<'_>, _: &Section, _: &Section) -> Option<String> {
-    None
-}
-pub(crate) fn stale_write(_: &Run<'_>, _: &Reached<'_>, _: &Reached<'_>) -> Option<String> {
-    None
-}
-pub(crate) fn refusal(_: &Reached<'_>, _: bool) -> Option<String> {
-    None
-}
-pub(crate) fn foreign_command(_: &Run<'_>, _: &Name, _: &Name, _: Position) -> Option<String> {
-    None
+pub(crate) use absence::{foreign_command, intrusion, late_decision, stale_write};
+pub(crate) use collision::collision;
+
+use crate::run::Reached;
+
+/// Why a resource refused an acquisition than which it had registered only older ones.
+pub(crate) fn refusal(operation: &Reached<'_>, registered_itself: bool) -> Option<String> {
+    let (resource, client) = (operation.resource, &operation.by.owner.client);
+    Some(if registered_itself {
+        format!(
+            "{resource} had registered this acquisition of {client} itself: its check asks for a larger token each time"
+        )
+    } else {
+        format!(
+            "{resource} had a token of an older acquisition that is not smaller than that of {client}: tokens did not grow"
+        )
+    })
 }

@@ -1,0 +1,277 @@
+//! Why two owners held one key: what the nodes of the first holder's quorum did with its key.
+
+use std::collections::BTreeSet;
+
+use crate::acquisitions::{Decision, Owner};
+use crate::cause::absence::{late_decision, stopped_for};
+use crate::cause::clocks::{Stray, loss};
+use crate::cause::key::{Fate, Life};
+use crate::clock::{ClockKind, Time};
+use crate::history::{Answer, Crash, Did, Name, What};
+use crate::leases::{Lease, is_born_expired};
+use crate::run::Run;
+use crate::span::Position;
+use crate::text::{Seconds, list};
+
+/// Why `decision` falls inside `lease`.
+pub(crate) fn collision(run: &Run<'_>, decision: &Decision, lease: &Lease) -> Option<String> {
+    if is_born_expired(decision, &run.hosts) {
+        return late_decision(run, decision);
+    }
+    let (first, second) = in_order(run, &decision.owner, &lease.owner);
+    taken_over(run, decision, &lease.owner).or_else(|| {
+        let fates = fates(run, first, second, decision);
+        if fates.is_empty() {
+            disjoint(run, first, second, decision)
+        } else {
+            Some(told(run, first, &fates, decision))
+        }
+    })
+}
+
+/// Of two owners the one that acquired first, first.
+fn in_order<'a>(run: &Run<'_>, one: &'a Owner, other: &'a Owner) -> (&'a Owner, &'a Owner) {
+    let decided = |owner: &Owner| run.acquisitions.get(owner).map(|won| won.decided);
+    if decided(one) <= decided(other) {
+        (one, other)
+    } else {
+        (other, one)
+    }
+}
+
+/// Whether the one that decides had changed the holder's keys itself, as a late renewal by `SET XX` does.
+fn taken_over(run: &Run<'_>, decision: &Decision, holder: &Owner) -> Option<String> {
+    let began = run.acquisitions.get(holder)?.began?;
+    let (mut nodes, mut with) = (Vec::new(), None);
+    for event in run
+        .history
+        .events
+        .iter()
+        .filter(|event| (began..decision.place).contains(&Position::from(*event)))
+    {
+        if let What::Command {
+            node,
+            sender: Some(sender),
+            command,
+            key,
+            did,
+            creator: Some(creator),
+            ..
+        } = &event.what
+            && (sender, key) == (&decision.owner.client, &decision.key)
+            && creator.client == holder.client
+            && creator.client != *sender
+            && matches!(did, Did::Deleted | Did::Overwritten | Did::ExpiryChanged)
+        {
+            if !nodes.contains(&node.as_ref()) {
+                nodes.push(node.as_ref());
+            }
+            with = Some((command, verb(*did)));
+        }
+    }
+    let (command, did) = with?;
+    Some(format!(
+        "{} {did} the key of {} at {} with {command}",
+        decision.owner.client,
+        holder.client,
+        list(&nodes)
+    ))
+}
+
+fn verb(did: Did) -> &'static str {
+    match did {
+        Did::Deleted => "deleted",
+        Did::Overwritten => "overwrote",
+        _ => "changed the expiry of",
+    }
+}
+
+/// A fate and the nodes whose key met it, with the earliest end that the key was meant to have.
+struct Met<'a> {
+    fate: Fate,
+    nodes: Vec<&'a str>,
+    end: Option<Time>,
+}
+
+fn fates<'a>(
+    run: &'a Run<'_>,
+    first: &'a Owner,
+    second: &Owner,
+    decision: &'a Decision,
+) -> Vec<Met<'a>> {
+    let mut all: Vec<Met<'a>> = Vec::new();
+    for node in quorum(run, first, decision.place) {
+        let Some(life) = Life::of(
+            run,
+            node,
+            &decision.key,
+            &first.client,
+            &second.client,
+            decision.place,
+        ) else {
+            continue;
+        };
+        let (fate, end) = (life.fate(run), life.true_end(run));
+        match all.iter_mut().find(|met| met.fate == fate) {
+            Some(met) => {
+                met.nodes.push(node);
+                met.end = met.end.min(end);
+            }
+            None => all.push(Met {
+                fate,
+                nodes: vec![node],
+                end,
+            }),
+        }
+    }
+    all
+}
+
+/// The nodes that granted the key to an owner before a place.
+fn quorum<'a>(run: &'a Run<'_>, owner: &Owner, until: Position) -> BTreeSet<&'a Name> {
+    let decisions = run.acquisitions.decisions.iter();
+    let theirs = decisions.filter(|decision| decision.owner == *owner && decision.place <= until);
+    let votes = theirs.flat_map(|decision| &decision.votes);
+    votes
+        .filter(|vote| vote.answer == Answer::Granted)
+        .map(|vote| &vote.node)
+        .collect()
+}
+
+fn disjoint(run: &Run<'_>, first: &Owner, second: &Owner, decision: &Decision) -> Option<String> {
+    let (one, other) = (
+        quorum(run, first, decision.place),
+        quorum(run, second, decision.place),
+    );
+    let apart = !one.is_empty() && !other.is_empty() && one.is_disjoint(&other);
+    let names = |nodes: BTreeSet<&Name>| list(&nodes.into_iter().collect::<Vec<_>>());
+    apart.then(|| {
+        let (a, b) = (&first.client, &second.client);
+        format!(
+            "{a} counted {} as its quorum and {b} counted {}: they have no node in common",
+            names(one),
+            names(other)
+        )
+    })
+}
+
+fn told(run: &Run<'_>, first: &Owner, fates: &[Met<'_>], decision: &Decision) -> String {
+    let sentences: Vec<String> = fates
+        .iter()
+        .map(|met| sentence(run, first, met, decision))
+        .collect();
+    sentences.join("; ")
+}
+
+fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) -> String {
+    let (owner, nodes) = (&first.client, list(&met.nodes));
+    match &met.fate {
+        Fate::Removed {
+            by,
+            command,
+            overwritten,
+        } => {
+            let did = if *overwritten { "overwrote" } else { "deleted" };
+            let whose = if by == owner {
+                "its own key".to_owned()
+            } else {
+                format!("the key of {owner}")
+            };
+            format!("{by} {did} {whose} at {nodes} with {command}")
+        }
+        Fate::Dropped {
+            family: Some(family),
+        } => format!("{nodes} dropped the key of {owner} ({family})"),
+        Fate::Dropped { family: None } => {
+            format!("{nodes} dropped the key of {owner} before its time")
+        }
+        Fate::Forgotten { how, stepped } => {
+            let crashed = match how {
+                Crash::Kill if met.nodes.len() > 1 => "were killed",
+                Crash::Kill => "was killed",
+                Crash::Power => "lost power",
+                Crash::Shutdown if met.nodes.len() > 1 => "were shut down",
+                Crash::Shutdown => "was shut down",
+            };
+            let lost =
+                format!("{nodes} {crashed} and came back without the key of {owner} (persistence)");
+            match stepped {
+                Some(Stray::Step(by)) => format!(
+                    "{lost}, after its wall clock had stepped forward by {}",
+                    Seconds(*by)
+                ),
+                _ => lost,
+            }
+        }
+        Fate::ExpiredEarly {
+            stray: Stray::Step(by),
+        } => {
+            format!(
+                "{nodes}'s wall clock stepped forward by {}, so the key of {owner} expired early",
+                Seconds(*by)
+            )
+        }
+        Fate::ExpiredEarly {
+            stray: Stray::Rate(ppm),
+        } => {
+            format!(
+                "{nodes}'s wall clock runs fast by {ppm} ppm, so the key of {owner} expired early"
+            )
+        }
+        Fate::ExpiredEarly {
+            stray: Stray::Still(_),
+        }
+        | Fate::Gone => {
+            format!(
+                "the key of {owner} was gone from {nodes} for a reason that the history does not show"
+            )
+        }
+        Fate::RanOut => outlasted(run, first, met, decision),
+    }
+}
+
+/// The keys lived as long as they were meant to, so it is the holder who counted its lease too long.
+fn outlasted(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) -> String {
+    let (owner, nodes) = (&first.client, list(&met.nodes));
+    let end = met.end.map_or_else(String::new, |end| format!(" at {end}"));
+    let ran_out = format!("its key at {nodes} ran out{end}");
+    let host = run.hosts.get(owner);
+    let mut before = run
+        .acquisitions
+        .decisions
+        .iter()
+        .rev()
+        .filter(|one| one.owner == *first && one.place <= decision.place);
+    let Some(held) = before.next() else {
+        return format!("{owner} held on after {ran_out}");
+    };
+    let began = run
+        .acquisitions
+        .get(first)
+        .and_then(|won| won.began)
+        .unwrap_or(held.place)
+        .at;
+    if held.deadline.is_none() {
+        let away = stopped_for(host, began, decision.place.at)
+            .map_or_else(String::new, |away| format!("{owner} {away}; "));
+        return format!("{away}its lock states no deadline, and {ran_out}");
+    }
+    let clock = match held.clock {
+        ClockKind::Monotonic => "monotonic",
+        ClockKind::Wall => "wall",
+    };
+    match loss(host, held.clock, began, decision.place.at) {
+        Some(Stray::Step(by)) => format!(
+            "{owner}'s {clock} clock stepped back by {}, while {ran_out}",
+            Seconds(by)
+        ),
+        Some(Stray::Still(long)) => format!(
+            "{owner}'s {clock} clock stood still for {}, while {ran_out}",
+            Seconds(long)
+        ),
+        Some(Stray::Rate(ppm)) => {
+            format!("{owner}'s {clock} clock runs slow by {ppm} ppm, while {ran_out}")
+        }
+        None => format!("{owner} counted its lease longer than its key lived: {ran_out}"),
+    }
+}
