@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use mlua::{LuaOptions, MultiValue, StdLib, Table, Value};
+use mlua::{FromLuaMulti, IntoLuaMulti, LuaOptions, MultiValue, StdLib, Table, Value};
 
 use super::limits::Limits;
 use super::{Host, Raised, Sha, State};
@@ -39,62 +39,59 @@ impl State {
 
 fn raw_functions(lua: &mlua::Lua, slot: &super::Slot, limits: &Rc<Limits>) -> mlua::Result<Table> {
     let raw = lua.create_table()?;
-    let index = Index::new();
     let host = Rc::new(Host {
         slot: Rc::clone(slot),
         limits: Rc::clone(limits),
-        index,
+        index: Index::new(),
     });
-    let other = Rc::clone(&host);
-    raw.set(
-        "pcall",
-        lua.create_function(move |lua, arguments: MultiValue| other.answer(lua, &arguments))?,
-    )?;
-    raw.set(
-        "call",
-        lua.create_function(move |lua, arguments: MultiValue| {
-            host.answer_or_raise(lua, &arguments)
-        })?,
-    )?;
-    raw.set(
-        "explain",
-        lua.create_function(|_, error: mlua::Error| Ok(message(&error)))?,
-    )?;
-    let limit = Rc::clone(limits);
-    raw.set(
-        "charge",
-        lua.create_function(move |_, work: f64| Ok(limit.charge(instructions(work))))?,
-    )?;
-    let limit = Rc::clone(limits);
-    raw.set(
-        "random",
-        lua.create_function(move |_, ()| Ok(limit.random()))?,
-    )?;
-    let limit = Rc::clone(limits);
-    raw.set(
-        "reseed",
-        lua.create_function(move |_, seed: f64| {
-            limit.reseed(seed.to_bits());
-            Ok(())
-        })?,
-    )?;
-    let limit = Rc::clone(limits);
-    raw.set(
-        "setresp",
-        lua.create_function(move |_, resp3: bool| {
-            limit.set_resp3(resp3);
-            Ok(())
-        })?,
-    )?;
-    raw.set(
-        "sha1hex",
-        lua.create_function(|_, text: mlua::LuaString| Ok(Sha::of(&text.as_bytes()).to_string()))?,
-    )?;
+    let answer = Rc::clone(&host);
+    let answer = lua.create_function(move |lua, args: MultiValue| answer.answer(lua, &args))?;
+    let raise =
+        lua.create_function(move |lua, args: MultiValue| host.answer_or_raise(lua, &args))?;
+    let explain = lua.create_function(|_, error: mlua::Error| Ok(message(&error)))?;
+    let sha1hex = |_: &mlua::Lua, text: mlua::LuaString| Ok(Sha::of(&text.as_bytes()).to_string());
+    raw.set("pcall", answer)?;
+    raw.set("call", raise)?;
+    raw.set("explain", explain)?;
+    raw.set("sha1hex", lua.create_function(sha1hex)?)?;
     raw.set(
         "line",
         lua.create_function(|lua, ()| Ok(line_of_script(lua)))?,
     )?;
+    let add = Adder {
+        lua,
+        raw: &raw,
+        limits,
+    };
+    add.function("charge", |limits, work: f64| {
+        limits.charge(instructions(work))
+    })?;
+    add.function("exhaust", |limits, ()| limits.exhaust())?;
+    add.function("random", |limits, ()| limits.random())?;
+    add.function("reseed", |limits, seed: f64| limits.reseed(seed.to_bits()))?;
+    add.function("setresp", |limits, resp3: bool| limits.set_resp3(resp3))?;
     Ok(raw)
+}
+
+/// Adds functions that work on the limits and cannot fail.
+struct Adder<'a> {
+    lua: &'a mlua::Lua,
+    raw: &'a Table,
+    limits: &'a Rc<Limits>,
+}
+
+impl Adder<'_> {
+    fn function<A: FromLuaMulti, R: IntoLuaMulti>(
+        &self,
+        name: &str,
+        run: impl Fn(&Limits, A) -> R + 'static,
+    ) -> mlua::Result<()> {
+        let limits = Rc::clone(self.limits);
+        let function = self
+            .lua
+            .create_function(move |_, arguments: A| Ok(run(&limits, arguments)))?;
+        self.raw.set(name, function)
+    }
 }
 
 #[expect(

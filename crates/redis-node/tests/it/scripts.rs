@@ -115,7 +115,7 @@ fn values_are_converted_as_redis_does() {
             "return redis.sha1hex('a')",
             "\"86f7e437faa5a7fce15d1ddcb9eaeaea377667b8\"",
         ),
-        ("return {double=3.5}", "\"3.5\""),
+        ("return {double=3.5}", ",3.5"),
         (
             "return {1,'a',{2,{ok='x'}},{err='E y'}}",
             "[:1 \"a\" [:2 +x] -E y]",

@@ -59,13 +59,14 @@ pub(crate) fn request(words: &[&str]) -> Vec<Bytes> {
         .collect()
 }
 
-/// Words of a line; quotes keep blanks together.
+/// A reply in short: `+status`, `-error`, `:integer`, `"bulk"`, `[array]`.
 pub(crate) fn text(reply: &Reply) -> String {
     match reply {
         Reply::Status(text) => format!("+{}", text.escape_ascii()),
         Reply::Error(text) => format!("-{text}"),
         Reply::Integer(number) => format!(":{number}"),
         Reply::Bulk(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+        Reply::Double(number) => format!(",{number}"),
         Reply::Nil => "nil".to_owned(),
         Reply::NilArray => "nil array".to_owned(),
         Reply::Array(items) => {
