@@ -1,0 +1,145 @@
+//! Parts of files that are generated: between two comments, `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
+//!
+//! `cargo xtask generate` writes them, `cargo xtask ci` fails where one is not what would be written.
+
+use anyhow::{Context, Result, bail};
+
+use crate::fencepost::Fencepost;
+use crate::invariants;
+use crate::workspace::Workspace;
+
+/// A generated part of a file.
+struct Part {
+    file: &'static str,
+    name: &'static str,
+    make: fn(&Workspace) -> Result<String>,
+}
+
+/// All of them. One more is one line more.
+const PARTS: &[Part] = &[
+    Part {
+        file: "ARCHITECTURE.md",
+        name: "invariants",
+        make: |_| Ok(invariants::as_markdown()),
+    },
+    Part {
+        file: "README.md",
+        name: "excerpt",
+        make: excerpt,
+    },
+];
+
+/// Writes all parts.
+pub(crate) fn write(workspace: &Workspace) -> Result<()> {
+    for part in PARTS {
+        let path = workspace.root.join(part.file);
+        let text = read(workspace, part)?;
+        let new = replaced(&text, part.name, &(part.make)(workspace)?)
+            .with_context(|| part.file.to_owned())?;
+        if new != text {
+            std::fs::write(&path, new).with_context(|| format!("cannot write {}", part.file))?;
+            println!("wrote {} in {}", part.name, part.file);
+        }
+    }
+    Ok(())
+}
+
+/// Fails where a part is not what would be written.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let mut stale = Vec::new();
+    for part in PARTS {
+        let text = read(workspace, part)?;
+        let new = replaced(&text, part.name, &(part.make)(workspace)?)
+            .with_context(|| part.file.to_owned())?;
+        match first_difference(&text, &new) {
+            None => println!("{} in {}: up to date", part.name, part.file),
+            Some(difference) => stale.push(format!("{}{difference}", part.file)),
+        }
+    }
+    if !stale.is_empty() {
+        bail!("not what is generated:\n  {}", stale.join("\n  "));
+    }
+    Ok(())
+}
+
+fn read(workspace: &Workspace, part: &Part) -> Result<String> {
+    let path = workspace.root.join(part.file);
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", part.file))
+}
+
+/// The text with the part's content in place of what stands there.
+fn replaced(text: &str, name: &str, content: &str) -> Result<String> {
+    let (begin, end) = (
+        format!("<!-- generated: {name} -->\n"),
+        format!("<!-- end: {name} -->"),
+    );
+    let missing = || {
+        format!(
+            "the comments `{}` and `{end}` are missing",
+            begin.trim_end()
+        )
+    };
+    let (before, rest) = text.split_once(&begin).with_context(missing)?;
+    let (_, after) = rest.split_once(&end).with_context(missing)?;
+    Ok(format!(
+        "{before}{begin}{}\n{end}{after}",
+        content.trim_end()
+    ))
+}
+
+/// `:LINE` and both lines, where two texts first differ.
+fn first_difference(old: &str, new: &str) -> Option<String> {
+    let count = old.lines().count().max(new.lines().count());
+    let line = |text: &str, at: usize| text.lines().nth(at).unwrap_or("(the end)").to_owned();
+    let at = (0..count).find(|&at| line(old, at) != line(new, at))?;
+    let (old, new) = (line(old, at), line(new, at));
+    Some(format!(
+        ":{}\n    there:     {old}\n    generated: {new}",
+        at + 1
+    ))
+}
+
+/// What a run prints, as the README shows it.
+fn excerpt(workspace: &Workspace) -> Result<String> {
+    let fencepost = Fencepost::build(workspace)?;
+    let folder = workspace.scratch("excerpt")?;
+    let finished = fencepost.run(&folder, &["run", "gc-pause"])?.exited(0)?;
+    Ok(format!(
+        "```console\n$ cargo run --release -- run gc-pause\n{}\n```",
+        finished.stdout.trim_end()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "before\n<!-- generated: it -->\nold\n<!-- end: it -->\nafter\n";
+
+    #[test]
+    fn only_what_stands_between_the_comments_is_replaced() {
+        let new = replaced(TEXT, "it", "new\n").expect("the comments are there");
+        assert_eq!(
+            new,
+            "before\n<!-- generated: it -->\nnew\n<!-- end: it -->\nafter\n"
+        );
+        assert_eq!(
+            replaced(&new, "it", "new\n").expect("the comments are there"),
+            new
+        );
+    }
+
+    #[test]
+    fn without_the_comments_there_is_an_error() {
+        replaced("before\nafter\n", "it", "new").expect_err("no comments");
+        replaced("<!-- generated: it -->\nold\n", "it", "new").expect_err("no end");
+    }
+
+    #[test]
+    fn a_stale_part_is_told_with_its_line() {
+        let new = replaced(TEXT, "it", "new").expect("the comments are there");
+        let difference = first_difference(TEXT, &new).expect("they differ");
+        assert_eq!(difference, ":3\n    there:     old\n    generated: new");
+        assert_eq!(first_difference(&new, &new), None);
+    }
+}
