@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_checker::history::{Answer, Did, Event, Name, ReleaseOutcome, Vote, What};
+use fencepost_checker::hosts::Hosts;
+use fencepost_checker::run::Run as Derived;
 use fencepost_checker::{ClockKind, History, Time};
 
-use super::lease::{clocks, leases};
 use crate::scenario::duration;
 
 type Found = Result<(), String>;
@@ -197,7 +198,8 @@ impl<'a> Run<'a> {
     /// Another client created the key while the time to live that `client` had given it was still running, in true
     /// time. So a key that a crash took counts, and one that a stepped clock made expire; one that was deleted does not.
     fn lost(self, node: &str, client: &str) -> Found {
-        let clocks = clocks(self.0, node);
+        let hosts = Hosts::of(&self.0.events);
+        let clocks = &hosts.get(node).clock;
         let mut alive_until: BTreeMap<&str, Time> = BTreeMap::new();
         for (at, command) in self.commands().filter(|(_, command)| command.node == node) {
             match command.did {
@@ -259,9 +261,11 @@ impl<'a> Run<'a> {
     fn overlapped(self, wanted: &str, name: &str, client: &str) -> Found {
         let strikes: Vec<Time> = self.events().filter(|event| strikes(&event.what, wanted, name)).map(|e| e.at).collect();
         let Some(first) = strikes.first() else { return Err(format!("there was no {wanted} of {name}")) };
-        let leases = leases(self.0, client);
-        // A fault that fires at the decision itself, or at the client's death, touches the closed interval.
-        match strikes.iter().any(|at| leases.iter().any(|(from, end)| from <= at && at <= end)) {
+        let derived = Derived::of(self.0);
+        let leases: Vec<_> = derived.leases.iter().filter(|lease| *lease.owner.client == *client).collect();
+        // A fault that takes effect at the decision itself, or that is the client's death, touches the closed interval.
+        let holds = |at: Time| leases.iter().any(|l| l.span.from.at <= at && l.span.end.is_none_or(|end| at <= end.at));
+        match strikes.iter().any(|at| holds(*at)) {
             true => Ok(()),
             false if leases.is_empty() => Err(format!("{client} had no lease")),
             false => Err(format!("it came at {first}, outside of {client}'s lease")),

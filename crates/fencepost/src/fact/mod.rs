@@ -5,7 +5,6 @@
 
 mod fault;
 mod find;
-mod lease;
 
 use std::fmt;
 use std::ops::Range;

@@ -326,7 +326,7 @@ host = "n1"
 rate-ppm = 2000000
 "#,
         expect![[r#"
-            error: wrong value `2000000`: expected a rate in parts per million such as 200, or a range such as [-5000, 5000]
+            error: wrong value `2000000`: expected a rate in parts per million from -500000 to 500000, or a range such as [-5000, 5000]
               --> wrong.toml:16:12
                |
             16 | rate-ppm = 2000000

@@ -1,0 +1,276 @@
+//! The protected resource: rows in a real database, behind fencing by the documents' own SQL.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `READ key client attempt operation token` | `[value, version]` |
+//! | `WRITE key client attempt operation token read-version value` | `OK` |
+//!
+//! `token` is a number or `-`. An operation that is refused for its token is answered `FENCED ..`. Checking a token and
+//! acting on it are one statement, hence one atomic step. What is written survives every fault of the host.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use fencepost_checker::history::{Attempt, Crash, Name, What};
+use fencepost_world::{Host, Service};
+use redis_node::{ConnectionId, Did, Effects, Reply, UnixTime};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::arguments::{Arguments, Refusal, answer, number, text};
+use crate::scenario::Fencing;
+
+/// One row a key. A high-water mark of -1 says that no token was registered yet.
+const SCHEMA: &str = "
+    CREATE TABLE record (
+        key TEXT PRIMARY KEY,
+        value BLOB NOT NULL DEFAULT x'30',
+        version INTEGER NOT NULL DEFAULT 0,
+        last_fencing_token INTEGER NOT NULL DEFAULT -1
+    ) STRICT, WITHOUT ROWID";
+
+const CREATE: &str = "INSERT INTO record (key) VALUES (?1) ON CONFLICT DO NOTHING";
+const MARK: &str = "SELECT last_fencing_token FROM record WHERE key = ?1";
+
+/// Reading, by a resource that registers no reads.
+const READ: &str = "SELECT value, version FROM record WHERE key = ?1";
+/// Reading with a token: registered, since a late write could otherwise slip between a successor's read and write.
+const READ_FENCED: &str = "
+    UPDATE record SET last_fencing_token = ?2 WHERE key = ?1 AND last_fencing_token <= ?2 RETURNING value, version";
+
+const WRITE: &str = "
+    UPDATE record SET value = ?2, version = version + 1 WHERE key = ?1 RETURNING version";
+/// As document 000 has it, but for `<=`: the holder's second write carries the same token.
+const WRITE_FENCED: &str = "
+    UPDATE record SET value = ?2, version = version + 1, last_fencing_token = ?3
+    WHERE key = ?1 AND last_fencing_token <= ?3 RETURNING version";
+/// As document 000 has it, to the letter.
+const WRITE_STRICT: &str = "
+    UPDATE record SET value = ?2, version = version + 1, last_fencing_token = ?3
+    WHERE key = ?1 AND last_fencing_token < ?3 RETURNING version";
+
+thread_local! {
+    /// The database of this thread. A new one costs a tenth of a millisecond, as much as a whole short run, so runs
+    /// share it one after another and each begins by emptying it.
+    static DATABASE: RefCell<Option<Connection>> = const { RefCell::new(None) };
+}
+
+/// The resource as a host's service.
+#[derive(Debug)]
+pub struct Resource {
+    name: Name,
+    fencing: Fencing,
+    booted: bool,
+}
+
+impl Resource {
+    /// A resource without any rows. `name` is its host's.
+    #[must_use]
+    pub fn new(name: &str, fencing: Fencing) -> Self {
+        Self { name: name.into(), fencing, booted: false }
+    }
+}
+
+/// Who asks, with which token.
+struct Operation<'a> {
+    key: &'a str,
+    client: Name,
+    attempt: Attempt,
+    id: u64,
+    token: Option<u64>,
+}
+
+impl<'a> Operation<'a> {
+    fn of(arguments: [&'a Bytes; 5]) -> Result<Self, Refusal> {
+        let [key, client, attempt, id, token] = arguments;
+        let token = if token.as_ref() == b"-" { None } else { Some(number(token)?) };
+        let client = text(client)?.into();
+        Ok(Self { key: text(key)?, client, attempt: Attempt(number(attempt)?), id: number(id)?, token })
+    }
+}
+
+impl Service for Resource {
+    fn boot(&mut self, _: UnixTime) {
+        // Only the first time: the data outlive the process.
+        if !std::mem::replace(&mut self.booted, true) {
+            with_database(empty).unwrap_or_else(|error| panic!("an in-memory database can be emptied: {error}"));
+        }
+    }
+
+    fn stop(&mut self, _: Crash, _: UnixTime) {}
+
+    fn connected(&mut self, _: ConnectionId, _: Host) {}
+
+    fn disconnected(&mut self, _: ConnectionId) {}
+
+    fn handle(&mut self, _: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
+        let (reply, events) = self.carry_out(request);
+        let key = request.get(1).filter(|_| !events.is_empty()).map(|key| (key, touched(&events)));
+        let effects = answer(connection, reply, key);
+        if let Some(host) = Host::find(&self.name) {
+            events.into_iter().for_each(|event| host.record(event));
+        }
+        effects
+    }
+}
+
+fn touched(events: &[What]) -> Did {
+    match events.last() {
+        Some(What::WriteApplied { .. }) => Did::Overwritten,
+        Some(What::OperationRefused { .. }) => Did::Refused,
+        _ => Did::Read,
+    }
+}
+
+impl Resource {
+    /// The reply, and what the history is to say of it.
+    fn carry_out(&self, request: &[Bytes]) -> (Reply, Vec<What>) {
+        let arguments = Arguments::of(request);
+        let done = match arguments.command().as_slice() {
+            b"READ" => self.read(arguments),
+            b"WRITE" => self.write(arguments),
+            _ => Err(arguments.common()),
+        };
+        done.unwrap_or_else(|refusal| (refusal, Vec::new()))
+    }
+
+    fn read(&self, arguments: Arguments<'_>) -> Result<(Reply, Vec<What>), Refusal> {
+        let [key, client, attempt, id, token] = arguments.exactly()?;
+        let operation = Operation::of([key, client, attempt, id, token])?;
+        let (before, found) = self.query(&operation, |database, token| match self.fencing {
+            Fencing::Token => one(database, READ_FENCED, params![operation.key, token], value_and_version),
+            Fencing::None | Fencing::TokenStrict => one(database, READ, params![operation.key], value_and_version),
+        })?;
+        let Some((value, version)) = found else { return Ok(self.fenced(&operation, before, false)) };
+        let mut events = if self.fencing == Fencing::Token { self.registered(&operation, before) } else { Vec::new() };
+        events.push(What::ReadApplied {
+            resource: self.name.clone(),
+            key: operation.key.into(),
+            client: operation.client,
+            attempt: operation.attempt,
+            operation: operation.id,
+            token: operation.token,
+            version,
+        });
+        Ok((Reply::Array(vec![Reply::bulk(value), Reply::Integer(i64::try_from(version).unwrap_or(i64::MAX))]), events))
+    }
+
+    fn write(&self, arguments: Arguments<'_>) -> Result<(Reply, Vec<What>), Refusal> {
+        let [key, client, attempt, id, token, read_version, value] = arguments.exactly()?;
+        let operation = Operation::of([key, client, attempt, id, token])?;
+        let read_version = number(read_version)?;
+        let (before, found) = self.query(&operation, |database, token| {
+            let (key, value) = (operation.key, value.as_ref());
+            match self.fencing {
+                Fencing::None => one(database, WRITE, params![key, value], version),
+                Fencing::Token => one(database, WRITE_FENCED, params![key, value, token], version),
+                Fencing::TokenStrict => one(database, WRITE_STRICT, params![key, value, token], version),
+            }
+        })?;
+        let Some(after) = found else { return Ok(self.fenced(&operation, before, true)) };
+        let mut events = self.registered(&operation, before);
+        events.push(What::WriteApplied {
+            resource: self.name.clone(),
+            key: operation.key.into(),
+            client: operation.client,
+            attempt: operation.attempt,
+            operation: operation.id,
+            token: operation.token,
+            read_version,
+            before: after.saturating_sub(1),
+            after,
+        });
+        Ok((Reply::ok(), events))
+    }
+
+    /// Runs `act` on the key's row. Also says which token was the highest before, for the record only: what decides is the
+    /// condition in the statement of `act`.
+    fn query<T>(
+        &self,
+        operation: &Operation<'_>,
+        act: impl FnOnce(&Connection, i64) -> rusqlite::Result<Option<T>>,
+    ) -> Result<(Option<u64>, Option<T>), Refusal> {
+        let token = match (self.fencing, operation.token) {
+            (Fencing::None, _) => -1,
+            (_, Some(token)) => i64::try_from(token).unwrap_or(i64::MAX),
+            (_, None) => return Err(Reply::error("NOTOKEN this resource asks for a fencing token")),
+        };
+        with_database(|database| {
+            database.prepare_cached(CREATE)?.execute([operation.key])?;
+            let mark: i64 = database.prepare_cached(MARK)?.query_row([operation.key], |row| row.get(0))?;
+            Ok((u64::try_from(mark).ok(), act(database, token)?))
+        })
+        .map_err(|error| Reply::error(format!("ERR database: {error}")))
+    }
+
+    fn registered(&self, operation: &Operation<'_>, before: Option<u64>) -> Vec<What> {
+        let raised = operation.token.filter(|token| self.fencing != Fencing::None && before.is_none_or(|mark| mark < *token));
+        let event = raised.map(|token| What::Registered {
+            resource: self.name.clone(),
+            key: operation.key.into(),
+            client: operation.client.clone(),
+            attempt: operation.attempt,
+            token,
+        });
+        event.into_iter().collect()
+    }
+
+    fn fenced(&self, operation: &Operation<'_>, before: Option<u64>, write: bool) -> (Reply, Vec<What>) {
+        let registered = before.unwrap_or_default();
+        let token = operation.token.unwrap_or_default();
+        let event = What::OperationRefused {
+            resource: self.name.clone(),
+            key: operation.key.into(),
+            client: operation.client.clone(),
+            attempt: operation.attempt,
+            operation: operation.id,
+            token: operation.token,
+            registered,
+            write,
+        };
+        (Reply::error(format!("FENCED token {token} after {registered} was registered")), vec![event])
+    }
+}
+
+fn with_database<T>(act: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    DATABASE.with_borrow_mut(|database| {
+        let database = match database {
+            Some(database) => database,
+            None => database.insert(open()?),
+        };
+        act(database)
+    })
+}
+
+fn open() -> rusqlite::Result<Connection> {
+    let database = Connection::open_in_memory()?;
+    database.execute_batch(SCHEMA)?;
+    Ok(database)
+}
+
+fn empty(database: &Connection) -> rusqlite::Result<()> {
+    database.prepare_cached("DELETE FROM record")?.execute([]).map(|_| ())
+}
+
+/// The only row that a statement gives, if it gives one.
+fn one<T>(
+    database: &Connection,
+    statement: &str,
+    parameters: impl rusqlite::Params,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    let mut statement = database.prepare_cached(statement)?;
+    let row = statement.query_row(parameters, read).optional();
+    row
+}
+
+fn version(row: &Row<'_>) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(0).map(|version| u64::try_from(version).unwrap_or_default())
+}
+
+fn value_and_version(row: &Row<'_>) -> rusqlite::Result<(Vec<u8>, u64)> {
+    let version: i64 = row.get(1)?;
+    Ok((row.get(0)?, u64::try_from(version).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests;
