@@ -83,7 +83,12 @@ pub struct Acquisitions {
     pub sections: Vec<Section>,
     won: BTreeMap<Owner, Acquisition>,
     begun: BTreeMap<Owner, Position>,
+    trying: Running,
+    inside: Running,
 }
+
+/// What an owner has begun and not ended, as places in a list.
+type Running = BTreeMap<Owner, Vec<usize>>;
 
 impl Acquisition {
     /// Whether this acquisition is older than `other`: its decision precedes the first clock reading of the attempt
@@ -154,14 +159,7 @@ impl Acquisitions {
                 client,
                 attempt,
                 key,
-            } => {
-                let section = Section {
-                    owner: Owner::new(client, *attempt),
-                    key: key.clone(),
-                    span: open(place),
-                };
-                self.sections.push(section);
-            }
+            } => self.enter(Owner::new(client, *attempt), key, place),
             What::Left {
                 client,
                 attempt,
@@ -175,7 +173,23 @@ impl Acquisitions {
 
     fn begin(&mut self, owner: Owner, key: &Name, place: Position) {
         self.begun.entry(owner.clone()).or_insert(place);
+        self.trying
+            .entry(owner.clone())
+            .or_default()
+            .push(self.attempts.len());
         self.attempts.push(Attempted {
+            owner,
+            key: key.clone(),
+            span: open(place),
+        });
+    }
+
+    fn enter(&mut self, owner: Owner, key: &Name, place: Position) {
+        self.inside
+            .entry(owner.clone())
+            .or_default()
+            .push(self.sections.len());
+        self.sections.push(Section {
             owner,
             key: key.clone(),
             span: open(place),
@@ -184,43 +198,46 @@ impl Acquisitions {
 
     /// The decision is part of the attempt: it may itself be what falls inside a lease.
     fn end_attempt(&mut self, owner: &Owner, key: &Name, place: Position) {
-        let running = self
-            .attempts
-            .iter_mut()
-            .rev()
-            .find(|attempt| attempt.owner == *owner && attempt.key == *key);
-        if let Some(attempt) = running {
-            attempt.span.end.get_or_insert(place.next());
-        }
+        let attempts = &mut self.attempts;
+        end(&mut self.trying, owner, |running| {
+            let attempt = &mut attempts[running];
+            attempt.key == *key && attempt.span.end.replace(place.next()).is_none()
+        });
     }
 
     fn leave(&mut self, owner: &Owner, key: &Name, place: Position) {
-        let inside = self
-            .sections
-            .iter_mut()
-            .rev()
-            .find(|section| section.owner == *owner && section.key == *key);
-        if let Some(section) = inside {
-            section.span.end.get_or_insert(place);
-        }
+        let sections = &mut self.sections;
+        end(&mut self.inside, owner, |running| {
+            let section = &mut sections[running];
+            section.key == *key && section.span.end.replace(place).is_none()
+        });
     }
 
     fn die(&mut self, host: &Name, place: Position) {
-        for attempt in self
-            .attempts
-            .iter_mut()
-            .filter(|attempt| attempt.owner.client == *host)
-        {
-            attempt.span.end.get_or_insert(place);
+        for attempt in of_client(&mut self.trying, host) {
+            self.attempts[attempt].span.end = Some(place);
         }
-        for section in self
-            .sections
-            .iter_mut()
-            .filter(|section| section.owner.client == *host)
-        {
-            section.span.end.get_or_insert(place);
+        for section in of_client(&mut self.inside, host) {
+            self.sections[section].span.end = Some(place);
         }
     }
+}
+
+/// Forgets what of an owner's `ended` says has ended.
+fn end(running: &mut Running, owner: &Owner, mut ended: impl FnMut(usize) -> bool) {
+    if let Some(theirs) = running.get_mut(owner) {
+        theirs.retain(|&index| !ended(index));
+    }
+}
+
+/// Takes out all that a client has running.
+fn of_client(running: &mut Running, client: &Name) -> Vec<usize> {
+    let theirs = running
+        .iter_mut()
+        .filter(|(owner, _)| owner.client == *client);
+    theirs
+        .flat_map(|(_, indices)| std::mem::take(indices))
+        .collect()
 }
 
 impl Owner {

@@ -13,17 +13,17 @@ use crate::text::Seconds;
 /// Why somebody decided after its own deadline.
 pub(crate) fn late_decision(run: &Run<'_>, decision: &Decision) -> Option<String> {
     let (client, at) = (&decision.owner.client, decision.place.at);
-    let (from, since) = start(run, decision)?;
+    let (from, between) = start(run, decision)?;
     let host = run.hosts.get(client);
     let stopped = host.stopped(from.at, at);
     Some(if stopped.is_zero() {
         format!(
-            "{client} decided after its own deadline: {} passed between {since} and its decision",
+            "{client} decided after its own deadline: {} passed between {between}",
             Seconds(at.since(from.at))
         )
     } else {
         format!(
-            "{client} decided after its own deadline: it was stopped for {} between {since} and its decision",
+            "{client} decided after its own deadline: it was stopped for {} between {between}",
             Seconds(stopped)
         )
     })
@@ -33,11 +33,11 @@ pub(crate) fn late_decision(run: &Run<'_>, decision: &Decision) -> Option<String
 fn start<'a>(run: &Run<'_>, decision: &Decision) -> Option<(Position, &'a str)> {
     if !decision.extension {
         let began = run.acquisitions.get(&decision.owner)?.began?;
-        return Some((began, "its first clock reading"));
+        return Some((began, "its first clock reading and its decision"));
     }
     let mut before = run.acquisitions.decisions.iter().rev();
     let before = before.find(|one| one.owner == decision.owner && one.place < decision.place)?;
-    Some((before.place, "the decision before"))
+    Some((before.place, "its decision before and this one"))
 }
 
 /// Why a client entered while another was inside.

@@ -12,14 +12,19 @@
 use std::collections::BTreeMap;
 
 use fencepost_checker::history::{
-    Answer, Attempt, Creator, Crash, Cut, Did, EndReason, FORMAT, Name, Operation, ReleaseOutcome, Role, Vote,
+    Answer, Attempt, Crash, Creator, Cut, Did, EndReason, FORMAT, Name, Operation, ReleaseOutcome,
+    Role, Vote,
 };
-use fencepost_checker::{ClockKind, Event, Header, History, Outcome, Property, Segment, Time, Verdict, What, judge};
+use fencepost_checker::{
+    ClockKind, Event, Header, History, Outcome, Property, Segment, Time, Verdict, What, judge,
+};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 /// The wall clocks of a story show this at its beginning, so that nobody takes one clock for the other.
 pub(crate) const EPOCH: u64 = 1_000_000 * SECOND;
-const HOSTS: [&str; 11] = ["c1", "c2", "c3", "n1", "n2", "n3", "n4", "n5", "db", "db2", "seq"];
+const HOSTS: [&str; 11] = [
+    "c1", "c2", "c3", "n1", "n2", "n3", "n4", "n5", "db", "db2", "seq",
+];
 
 /// A history and what the judges say of it.
 pub(crate) struct Story {
@@ -29,10 +34,16 @@ pub(crate) struct Story {
 /// Reads a story. Call bound: 10 s. It ends with its last line.
 pub(crate) fn story(text: &str) -> Story {
     let mut writer = Writer::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+    {
         writer.line(line.split("//").next().unwrap());
     }
-    writer.push(What::End { reason: EndReason::Finished });
+    writer.push(What::End {
+        reason: EndReason::Finished,
+    });
     let history = writer.history;
     history.validate().expect("a story is a history");
     Story { history }
@@ -40,7 +51,10 @@ pub(crate) fn story(text: &str) -> Story {
 
 impl Story {
     pub(crate) fn verdict(&self, property: Property) -> Verdict {
-        judge(&self.history).into_iter().find(|verdict| verdict.property == property).unwrap()
+        judge(&self.history)
+            .into_iter()
+            .find(|verdict| verdict.property == property)
+            .unwrap()
     }
 
     #[track_caller]
@@ -49,7 +63,10 @@ impl Story {
         assert_eq!(verdict.outcome, outcome, "{property}: {verdict:#?}");
         // A verdict shows what it rests on, whichever it is.
         assert_eq!(verdict.witnesses.is_empty(), outcome == Outcome::Vacuous);
-        assert_eq!(verdict.vacuous_because.is_some(), outcome == Outcome::Vacuous);
+        assert_eq!(
+            verdict.vacuous_because.is_some(),
+            outcome == Outcome::Vacuous
+        );
         assert_eq!(verdict.violations > 0, outcome == Outcome::Violated);
         verdict
     }
@@ -88,7 +105,10 @@ impl Writer {
             call_bound: 10 * SECOND,
         };
         let mut writer = Self {
-            history: History { header, events: Vec::new() },
+            history: History {
+                header,
+                events: Vec::new(),
+            },
             now: Time::ZERO,
             attempts: 0,
             latest: BTreeMap::new(),
@@ -96,8 +116,17 @@ impl Writer {
             operations: 0,
         };
         for host in HOSTS {
-            writer.push(What::Host { host: host.into(), role: role(host) });
-            let segment = Segment { from: Time::ZERO, monotonic: 0, wall: EPOCH, monotonic_ppm: 0, wall_ppm: 0 };
+            writer.push(What::Host {
+                host: host.into(),
+                role: role(host),
+            });
+            let segment = Segment {
+                from: Time::ZERO,
+                monotonic: 0,
+                wall: EPOCH,
+                monotonic_ppm: 0,
+                wall_ppm: 0,
+            };
             writer.clock(host, segment);
         }
         writer
@@ -105,7 +134,11 @@ impl Writer {
 
     fn push(&mut self, what: What) {
         let seq = self.history.events.len() as u64;
-        self.history.events.push(Event { seq, at: self.now, what });
+        self.history.events.push(Event {
+            seq,
+            at: self.now,
+            what,
+        });
     }
 
     fn line(&mut self, text: &str) {
@@ -113,8 +146,15 @@ impl Writer {
         self.now = time(words.next().unwrap());
         let host = words.next().unwrap();
         let (options, words): (Vec<&str>, Vec<&str>) = words.partition(|word| word.contains('='));
-        let options = options.into_iter().map(|option| option.split_once('=').unwrap()).collect();
-        let line = Line { host, words, options };
+        let options = options
+            .into_iter()
+            .map(|option| option.split_once('=').unwrap())
+            .collect();
+        let line = Line {
+            host,
+            words,
+            options,
+        };
         match role(host) {
             _ if self.of_hosts(&line) => {}
             Role::Client => self.of_client(&line),
@@ -128,13 +168,35 @@ impl Writer {
         let what = match line.words[..] {
             ["stops"] => What::Paused { host },
             ["resumes"] => What::Resumed { host },
-            ["crashes"] => What::Crashed { host, how: Crash::Kill },
-            ["loses-power"] => What::Crashed { host, how: Crash::Power },
-            ["shuts-down"] => What::Crashed { host, how: Crash::Shutdown },
+            ["crashes"] => What::Crashed {
+                host,
+                how: Crash::Kill,
+            },
+            ["loses-power"] => What::Crashed {
+                host,
+                how: Crash::Power,
+            },
+            ["shuts-down"] => What::Crashed {
+                host,
+                how: Crash::Shutdown,
+            },
             ["starts"] => What::Started { host },
-            ["suffers", family] => What::Fault { fault: 0, family: family.into(), hosts: vec![host], on: None },
-            ["delayed-to", to, extra] => What::Delayed { from: host, to: to.into(), extra: time(extra).0 },
-            ["cut-from", to] => What::Cut { from: host, to: to.into(), how: Cut::Hold },
+            ["suffers", family] => What::Fault {
+                fault: 0,
+                family: family.into(),
+                hosts: vec![host],
+                on: None,
+            },
+            ["delayed-to", to, extra] => What::Delayed {
+                from: host,
+                to: to.into(),
+                extra: time(extra).0,
+            },
+            ["cut-from", to] => What::Cut {
+                from: host,
+                to: to.into(),
+                how: Cut::Hold,
+            },
             ["clock", ref rest @ ..] => {
                 self.change_clock(line.host, rest);
                 return true;
@@ -160,7 +222,9 @@ impl Writer {
                 let step = if by.starts_with('-') { -nanos } else { nanos };
                 new.wall = new.wall.checked_add_signed(step).unwrap();
             }
-            ["ppm", ppm] => (new.monotonic_ppm, new.wall_ppm) = (ppm.parse().unwrap(), ppm.parse().unwrap()),
+            ["ppm", ppm] => {
+                (new.monotonic_ppm, new.wall_ppm) = (ppm.parse().unwrap(), ppm.parse().unwrap())
+            }
             ["monotonic-ppm", ppm] => new.monotonic_ppm = ppm.parse().unwrap(),
             other => panic!("no such clock change: {other:?}"),
         }
@@ -169,7 +233,10 @@ impl Writer {
 
     fn clock(&mut self, host: &str, segment: Segment) {
         self.segments.insert(host.to_owned(), segment);
-        self.push(What::Clock { host: host.into(), segment });
+        self.push(What::Clock {
+            host: host.into(),
+            segment,
+        });
     }
 
     fn of_client(&mut self, line: &Line<'_>) {
@@ -183,25 +250,82 @@ impl Writer {
         let what = match line.words[..] {
             ["begins"] => {
                 let reading = self.segments[line.host].reading(clock, self.now);
-                What::AttemptBegun { client, attempt, key, clock, reading }
+                What::AttemptBegun {
+                    client,
+                    attempt,
+                    key,
+                    clock,
+                    reading,
+                }
             }
             ["acquires", ref until @ ..] => {
-                let (value, token, deadline) = (format!("{:02x}", attempt.0), line.number("token"), line.deadline(until));
-                What::Acquired { client, attempt, key, value, token, deadline, clock, votes }
+                let (value, token, deadline) = (
+                    format!("{:02x}", attempt.0),
+                    line.number("token"),
+                    line.deadline(until),
+                );
+                What::Acquired {
+                    client,
+                    attempt,
+                    key,
+                    value,
+                    token,
+                    deadline,
+                    clock,
+                    votes,
+                }
             }
-            ["extends", ref until @ ..] => {
-                What::Extended { client, attempt, key, deadline: line.deadline(until), clock, votes }
-            }
-            ["is-refused"] => What::Refused { client, attempt, key, reason: "no majority".to_owned(), votes },
-            ["loses"] => What::Lost { client, attempt, key },
-            ["enters"] => What::Entered { client, attempt, key },
-            ["leaves"] => What::Left { client, attempt, key },
-            ["releases"] => What::ReleaseCalled { client, attempt, key },
-            ["released"] => What::ReleaseEnded { client, attempt, key, outcome: ReleaseOutcome::Released },
-            ["calls", number, operation] => {
-                What::CallBegun { client, call: number.parse().unwrap(), operation: operation_of(operation), key }
-            }
-            ["returns", number] => What::CallEnded { client, call: number.parse().unwrap() },
+            ["extends", ref until @ ..] => What::Extended {
+                client,
+                attempt,
+                key,
+                deadline: line.deadline(until),
+                clock,
+                votes,
+            },
+            ["is-refused"] => What::Refused {
+                client,
+                attempt,
+                key,
+                reason: "no majority".to_owned(),
+                votes,
+            },
+            ["loses"] => What::Lost {
+                client,
+                attempt,
+                key,
+            },
+            ["enters"] => What::Entered {
+                client,
+                attempt,
+                key,
+            },
+            ["leaves"] => What::Left {
+                client,
+                attempt,
+                key,
+            },
+            ["releases"] => What::ReleaseCalled {
+                client,
+                attempt,
+                key,
+            },
+            ["released"] => What::ReleaseEnded {
+                client,
+                attempt,
+                key,
+                outcome: ReleaseOutcome::Released,
+            },
+            ["calls", number, operation] => What::CallBegun {
+                client,
+                call: number.parse().unwrap(),
+                operation: operation_of(operation),
+                key,
+            },
+            ["returns", number] => What::CallEnded {
+                client,
+                call: number.parse().unwrap(),
+            },
             ["waits"] => return,
             ref other => panic!("a client does not do this: {other:?}"),
         };
@@ -215,28 +339,82 @@ impl Writer {
             [command, did] => (command, None, did),
             ref other => panic!("a node does not do this: {other:?}"),
         };
-        let creator = line.options.get("of").map(|&client| Creator { client: client.into(), attempt: None });
-        let expires_at = line.options.get("expires").map(|at| (EPOCH + time(at).0) / 1_000_000);
+        let creator = line.options.get("of").map(|&client| Creator {
+            client: client.into(),
+            attempt: None,
+        });
+        let expires_at = line
+            .options
+            .get("expires")
+            .map(|at| (EPOCH + time(at).0) / 1_000_000);
         let (node, command, did) = (line.host.into(), command.into(), did_of(did));
-        self.push(What::Command { node, sender, command, key: line.key(), did, creator, expires_at });
+        self.push(What::Command {
+            node,
+            sender,
+            command,
+            key: line.key(),
+            did,
+            creator,
+            expires_at,
+        });
     }
 
     /// `db reads c1`, `db writes c1 token=33`, `db registers c1 token=33`, `db refuses c1 token=33`.
     fn of_resource(&mut self, line: &Line<'_>) {
-        let [verb, who] = line.words[..] else { panic!("a resource does not do this: {:?}", line.words) };
+        let [verb, who] = line.words[..] else {
+            panic!("a resource does not do this: {:?}", line.words)
+        };
         let (client, attempt) = (who.into(), self.attempt(who, line));
-        let (resource, key, token, operation) = (line.host.into(), line.key(), line.number("token"), self.operations);
+        let (resource, key, token, operation) = (
+            line.host.into(),
+            line.key(),
+            line.number("token"),
+            self.operations,
+        );
         self.operations += 1;
         self.push(match verb {
-            "reads" => What::ReadApplied { resource, key, client, attempt, operation, token, version: 0 },
+            "reads" => What::ReadApplied {
+                resource,
+                key,
+                client,
+                attempt,
+                operation,
+                token,
+                version: 0,
+            },
             "writes" => {
                 let (read_version, before, after) = (0, 0, 1);
-                What::WriteApplied { resource, key, client, attempt, operation, token, read_version, before, after }
+                What::WriteApplied {
+                    resource,
+                    key,
+                    client,
+                    attempt,
+                    operation,
+                    token,
+                    read_version,
+                    before,
+                    after,
+                }
             }
-            "registers" => What::Registered { resource, key, client, attempt, token: token.unwrap() },
+            "registers" => What::Registered {
+                resource,
+                key,
+                client,
+                attempt,
+                token: token.unwrap(),
+            },
             "refuses" => {
                 let (registered, write) = (99, true);
-                What::OperationRefused { resource, key, client, attempt, operation, token, registered, write }
+                What::OperationRefused {
+                    resource,
+                    key,
+                    client,
+                    attempt,
+                    operation,
+                    token,
+                    registered,
+                    write,
+                }
             }
             other => panic!("a resource does not do this: {other}"),
         });
@@ -254,7 +432,9 @@ impl Line<'_> {
     }
 
     fn number(&self, option: &str) -> Option<u64> {
-        self.options.get(option).map(|number| number.parse().unwrap())
+        self.options
+            .get(option)
+            .map(|number| number.parse().unwrap())
     }
 
     fn clock(&self) -> ClockKind {
@@ -265,7 +445,11 @@ impl Line<'_> {
     }
 
     fn deadline(&self, until: &[&str]) -> Option<u64> {
-        let base = if self.clock() == ClockKind::Wall { EPOCH } else { 0 };
+        let base = if self.clock() == ClockKind::Wall {
+            EPOCH
+        } else {
+            0
+        };
         match until {
             ["until", at] => Some(base + time(at).0),
             ["for-ever"] => None,
@@ -275,8 +459,15 @@ impl Line<'_> {
 
     fn votes(&self) -> Vec<Vote> {
         let nodes = self.options.get("from").copied().unwrap_or_default();
-        let granted = |node: &str| Vote { node: node.into(), answer: Answer::Granted };
-        nodes.split(',').filter(|node| !node.is_empty()).map(granted).collect()
+        let granted = |node: &str| Vote {
+            node: node.into(),
+            answer: Answer::Granted,
+        };
+        nodes
+            .split(',')
+            .filter(|node| !node.is_empty())
+            .map(granted)
+            .collect()
     }
 }
 
@@ -289,9 +480,12 @@ fn time(text: &str) -> Time {
         }
         None => (text, 0),
     };
-    let seconds = text.strip_suffix('s').unwrap_or_else(|| panic!("`{text}` is no time"));
+    let seconds = text
+        .strip_suffix('s')
+        .unwrap_or_else(|| panic!("`{text}` is no time"));
     let (whole, part) = seconds.split_once('.').unwrap_or((seconds, ""));
-    let nanos: u64 = whole.parse::<u64>().unwrap() * SECOND + format!("{part:0<9}").parse::<u64>().unwrap();
+    let nanos: u64 =
+        whole.parse::<u64>().unwrap() * SECOND + format!("{part:0<9}").parse::<u64>().unwrap();
     Time(nanos.checked_add_signed(shift).unwrap())
 }
 

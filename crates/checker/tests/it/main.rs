@@ -1,6 +1,8 @@
 //! The judge against histories written by hand, and the laws that hold for any history.
 
+mod arbitrary;
 mod dsl;
+mod oracle;
 
 mod bounded_call;
 mod causes;
