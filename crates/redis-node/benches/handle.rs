@@ -67,6 +67,6 @@ fn main() {
 }
 
 fn sha(script: &str, rest: &[&str]) -> Vec<Bytes> {
-    let name = sha1_smol::Sha1::from(script).hexdigest();
+    let name = sha1_smol::Sha1::from(script).digest().to_string();
     [words(&["EVALSHA", &name]), words(rest)].concat()
 }

@@ -100,15 +100,17 @@ impl Node {
         }
     }
 
-    /// When [`Node::tick`] wants to be called; `None` while no key has an expiry.
+    /// When [`Node::tick`] wants to be called; `None` while no key will ever expire.
     ///
     /// By the node's own wall clock: if the clock is stepped, the instant moves with it.
     pub fn next_deadline(&self) -> Option<UnixTime> {
         let (when, _) = self.db.keys().first_to_expire()?;
-        let due = UnixTime::from_redis(*when)
-            .as_millis()
-            .next_multiple_of(CYCLE_MILLIS);
-        let due = UnixTime::from_millis(due);
+        let due = UnixTime::from_redis(*when).as_millis();
+        // An expiry beyond what nanoseconds can say never comes.
+        if due == UnixTime(u64::MAX).as_millis() {
+            return None;
+        }
+        let due = UnixTime::from_millis(due.next_multiple_of(CYCLE_MILLIS));
         Some(self.cycle_resumes.map_or(due, |resumes| due.max(resumes)))
     }
 

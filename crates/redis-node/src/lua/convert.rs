@@ -11,6 +11,7 @@ use crate::number::seventeen_digits;
 /// itself, or each level twice, must not hang the node.
 const DEEPEST: usize = 100;
 const MOST_VALUES: usize = 1 << 20;
+const STACK_LIMIT: Failure = Failure::of("ERR reached lua stack limit");
 
 /// The arguments of `redis.call` as a request.
 pub(super) fn to_request(arguments: &MultiValue) -> Result<Vec<Bytes>, Failure> {
@@ -114,9 +115,8 @@ impl Converter {
     }
 
     fn table(&mut self, table: &Table, depth: usize) -> Outcome {
-        let limit = || Failure::of("ERR reached lua stack limit");
         if depth >= DEEPEST {
-            return Err(limit());
+            return Err(STACK_LIMIT);
         }
         if let Some(Value::String(text)) = field(table, "err") {
             return Ok(Reply::error(text.to_string_lossy()));
@@ -132,16 +132,37 @@ impl Converter {
         if let Some(Value::Number(number)) = field(table, "double") {
             return Ok(Reply::Double(number));
         }
+        if let Some(Value::Table(map)) = field(table, "map") {
+            return self.map(&map, depth);
+        }
         let mut items = Vec::new();
         for index in 1.. {
             let item: Value = table.raw_get(index).unwrap_or(Value::Nil);
             if item.is_nil() {
                 break;
             }
-            self.left = self.left.checked_sub(1).ok_or_else(limit)?;
+            self.count()?;
             items.push(self.convert(&item, depth + 1)?);
         }
         Ok(Reply::Array(items))
+    }
+
+    fn map(&mut self, map: &Table, depth: usize) -> Outcome {
+        let mut pairs = Vec::new();
+        for pair in map.pairs::<Value, Value>() {
+            let (key, value) = pair.unwrap_or((Value::Nil, Value::Nil));
+            self.count()?;
+            pairs.push((
+                self.convert(&key, depth + 1)?,
+                self.convert(&value, depth + 1)?,
+            ));
+        }
+        Ok(Reply::Map(pairs))
+    }
+
+    fn count(&mut self) -> Result<(), Failure> {
+        self.left = self.left.checked_sub(1).ok_or(STACK_LIMIT)?;
+        Ok(())
     }
 }
 

@@ -454,6 +454,8 @@ fn resp3_and_inline_commands_look_the_same() {
         script("redis.setresp(3) return redis.call('get','none') == nil"),
         script("return redis.call('hgetall','h')"),
         script("redis.setresp(3) return redis.call('hgetall','h').map.f"),
+        script("redis.setresp(3) return redis.call('hgetall','h')"),
+        script("return {map={k='v'}}"),
         script("return {double=1.5}"),
         script("return redis.call('hgetall','none')"),
     ] {
@@ -463,6 +465,17 @@ fn resp3_and_inline_commands_look_the_same() {
             ours.escape_ascii().to_string(),
             "{:?}",
             request.join(&b' ').escape_ascii().to_string()
+        );
+    }
+    redis.ask(&words("HELLO 2"));
+    ask(&mut node, &words("HELLO 2"));
+    for request in [
+        script("return {map={k='v'}}"),
+        script("return {double=0.1}"),
+    ] {
+        assert_eq!(
+            redis.ask(&request).escape_ascii().to_string(),
+            ask(&mut node, &request).escape_ascii().to_string()
         );
     }
     let theirs = redis.send(b"set k \"a\\x41 b\"\r\n");

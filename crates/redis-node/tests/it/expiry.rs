@@ -67,6 +67,20 @@ fn the_active_cycle_runs_ten_times_a_second_and_leaves_the_rest_for_later() {
 }
 
 #[test]
+fn an_expiry_beyond_the_end_of_time_asks_for_nothing() {
+    let mut bench = Bench::new();
+    assert_eq!(
+        text(&bench.ask(&["SET", "k", "v", "PXAT", "9223372036854775807"])),
+        "+OK"
+    );
+    assert_eq!(bench.node.next_deadline(), None);
+    assert_eq!(
+        text(&bench.ask(&["PEXPIRETIME", "k"])),
+        ":9223372036854775807"
+    );
+}
+
+#[test]
 fn a_stepped_clock_kills_at_once_or_prolongs() {
     let mut bench = Bench::new();
     bench.ask(&["SET", "k", "v", "PX", "1000"]);

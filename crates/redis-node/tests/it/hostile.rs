@@ -193,8 +193,6 @@ fn any_request() -> impl Strategy<Value = Vec<Bytes>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
-
     /// Whatever the arguments and the clock, there is one reply, and the log can be read again.
     #[test]
     fn any_request_at_any_time_is_answered(

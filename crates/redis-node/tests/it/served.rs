@@ -6,9 +6,11 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use redis::aio::MultiplexedConnection;
+use redis_node::request::Limits;
 use redis_node::server::{Handler, Next, serve};
 use redis_node::{Config, ConnectionId, Disk, Lua, Node, UnixTime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -195,4 +197,65 @@ fn half_a_command_and_silence_is_no_harm_to_others() {
             "+PONG\r\n+OK\r\n"
         );
     });
+}
+
+/// A handler with something to say of its own, and with narrow limits.
+struct Talkative {
+    left: u32,
+}
+
+impl Handler for Talkative {
+    async fn handle(&mut self, _: Vec<Bytes>, out: &mut BytesMut) -> Next {
+        out.extend_from_slice(b"+reply\r\n");
+        Next::Continue
+    }
+
+    fn poll_outgoing(&mut self, _: &mut Context<'_>, out: &mut BytesMut) -> Poll<()> {
+        if self.left == 0 {
+            return Poll::Pending;
+        }
+        self.left -= 1;
+        out.extend_from_slice(b">1\r\n+push\r\n");
+        Poll::Ready(())
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            request_bytes: 100,
+            ..Limits::default()
+        }
+    }
+}
+
+fn talk(bytes: &[u8]) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        // The pipe holds all of it, so one side can be finished before the other begins.
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        client.write_all(bytes).await.expect("sent");
+        client.shutdown().await.expect("half closed");
+        serve(server, Talkative { left: 2 })
+            .await
+            .expect("no error of the stream");
+        let mut reply = String::new();
+        client.read_to_string(&mut reply).await.expect("read");
+        reply
+    })
+}
+
+#[test]
+fn what_nobody_asked_for_is_sent_between_replies() {
+    let pushes = ">1\r\n+push\r\n".repeat(2);
+    assert_eq!(talk(b"PING\r\n"), format!("{pushes}+reply\r\n"));
+}
+
+#[test]
+fn a_request_over_the_limit_of_the_connection_ends_it() {
+    let reply = talk(b"*1\r\n$200\r\n");
+    assert!(
+        reply.ends_with("-ERR Protocol error: too big request\r\n"),
+        "{reply}"
+    );
 }
