@@ -7,8 +7,12 @@ use std::process::Command;
 use sha2::{Digest, Sha256};
 
 fn main() {
-    embed_scenarios(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios"));
-    tell_origin();
+    // Asked for at run time: a build script that was compiled in another checkout must not look there.
+    println!("cargo::rerun-if-env-changed=CARGO_MANIFEST_DIR");
+    let crate_folder = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).expect("cargo sets it");
+    let root = crate_folder.join("../..");
+    embed_scenarios(&root.join("scenarios"));
+    tell_origin(&root);
 }
 
 /// Writes `catalogue.rs`: names and texts of all files below `scenarios/`, in order of their names.
@@ -39,16 +43,15 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn tell_origin() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+fn tell_origin(root: &Path) {
     for watched in ["Cargo.lock", ".git/HEAD", ".git/refs/heads", ".git/packed-refs"] {
         let path = root.join(watched);
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
-    println!("cargo::rustc-env=FENCEPOST_COMMIT={}", commit(&root).unwrap_or_else(|| "unknown".to_owned()));
-    println!("cargo::rustc-env=FENCEPOST_LOCKFILE={}", lockfile(&root).unwrap_or_else(|| "unknown".to_owned()));
+    println!("cargo::rustc-env=FENCEPOST_COMMIT={}", commit(root).unwrap_or_else(|| "unknown".to_owned()));
+    println!("cargo::rustc-env=FENCEPOST_LOCKFILE={}", lockfile(root).unwrap_or_else(|| "unknown".to_owned()));
 }
 
 fn commit(root: &Path) -> Option<String> {

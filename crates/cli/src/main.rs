@@ -1,2 +1,18 @@
-//! The binary `fencepost`: arguments in, exit code out.
-fn main() {}
+//! The binary `fencepost`: arguments in, exit code out. The only crate that prints.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what this crate is for")]
+
+mod arguments;
+mod commands;
+mod exit;
+mod present;
+mod stopwatch;
+mod summary;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match arguments::parse() {
+        Ok(arguments) => exit::code(commands::execute(&arguments)),
+        Err(code) => code,
+    }
+}

@@ -104,3 +104,36 @@ fn standing(expected: Option<Expectation>, outcome: Outcome) -> Standing {
         (Some(_), _) => Standing::Otherwise,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// DESIGN, section 10: what was expected against what came, as exit codes.
+    #[test]
+    fn one_beats_two_beats_zero() {
+        use Expectation::{Any, Holds as H, Vacuous as N, Violated as V};
+        let table = [
+            (None, [0, 0, 0]),
+            (Some(Any), [0, 0, 0]),
+            (Some(H), [0, 1, 2]),
+            (Some(V), [1, 0, 2]),
+            (Some(N), [1, 1, 0]),
+        ];
+        for (expected, codes) in table {
+            let came = [Outcome::Holds, Outcome::Violated, Outcome::Vacuous].map(|came| standing(expected, came).exit_code());
+            assert_eq!(came, codes, "{expected:?}");
+        }
+    }
+
+    #[test]
+    fn an_unmet_fact_makes_a_run_vacuous_unless_a_property_came_out_otherwise() {
+        let row = |standing| Row { property: Property::MutualExclusion, expected: None, outcome: Outcome::Holds, standing };
+        let unmet = Unmet { fact: "c1 acquired".into(), found: "c1 never acquired".into() };
+        let whole = |rows, unmet| Judgement { rows, unmet }.standing().exit_code();
+        assert_eq!(whole(vec![row(Standing::AsExpected)], vec![]), 0);
+        assert_eq!(whole(vec![row(Standing::AsExpected)], vec![unmet.clone()]), 2);
+        assert_eq!(whole(vec![row(Standing::Vacuous), row(Standing::Otherwise)], vec![unmet]), 1);
+        assert_eq!(whole(vec![row(Standing::Vacuous)], vec![]), 2);
+    }
+}

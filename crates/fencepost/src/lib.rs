@@ -4,7 +4,18 @@
 //! [`Plan`](plan::Plan) in which every value is drawn. A run of the plan leaves a history; the checker judges it, and
 //! [`Judgement`](expect::Judgement) measures verdicts and [`fact`]s by what the scenario expects.
 
+mod arguments;
+pub mod bundle;
 pub mod expect;
 pub mod fact;
 pub mod plan;
+mod redis_server;
+mod remote;
+pub mod resource;
+pub mod runner;
 pub mod scenario;
+pub mod sequence;
+pub mod system;
+mod workload;
+
+pub use fencepost_world::EngineKind;

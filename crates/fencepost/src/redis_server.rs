@@ -18,7 +18,7 @@ fn lua() -> Lua {
 
 /// One `redis-server`, its disk, and its process while that runs.
 #[derive(Debug)]
-pub struct RedisServer {
+pub(crate) struct RedisServer {
     config: Config,
     disk: Disk,
     node: Option<Node>,
@@ -26,8 +26,7 @@ pub struct RedisServer {
 
 impl RedisServer {
     /// A server with an empty disk.
-    #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         Self { config, disk: Disk::default(), node: None }
     }
 }

@@ -8,24 +8,23 @@ use futures_util::future::{Either, select};
 use redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 
 /// The host of the resource.
-pub const RESOURCE: &str = "db";
+const RESOURCE: &str = "db";
 /// The host of the sequence.
-pub const SEQUENCE: &str = "seq";
+const SEQUENCE: &str = "seq";
 
 /// How long a client waits for the resource: 5 s, after which it does not know whether its write was applied.
 const RESOURCE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The durable sequence, as one client reaches it. The lock's own timeout for tokens bounds it.
 #[derive(Clone, Debug)]
-pub struct SequenceClient {
+pub(crate) struct SequenceClient {
     from: Host,
     to: Host,
 }
 
 impl SequenceClient {
     /// A client on `from`, if the world has a sequence.
-    #[must_use]
-    pub fn new(from: Host) -> Option<Self> {
+    pub(crate) fn new(from: Host) -> Option<Self> {
         Some(Self { from, to: Host::find(SEQUENCE)? })
     }
 
@@ -33,7 +32,7 @@ impl SequenceClient {
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn next(&self, name: &[u8]) -> RedisResult<u64> {
+    pub(crate) async fn next(&self, name: &[u8]) -> RedisResult<u64> {
         let mut connection = self.from.connect(self.to).await?;
         redis::cmd("NEXT").arg(name).query_async(&mut connection).await
     }

@@ -93,7 +93,7 @@ fn serve(plan: &Plan, world: &mut World) {
     for host in &plan.world.hosts {
         let served = match host.role {
             Role::Node => world.serve(&host.name, RedisServer::new(config(&plan.node))),
-            Role::Resource => world.serve(&host.name, Resource::new(plan.resource.fencing)),
+            Role::Resource => world.serve(&host.name, Resource::new(&host.name, plan.resource.fencing)),
             Role::Sequence => world.serve(&host.name, Sequence::default()),
             Role::Client => Ok(()),
         };

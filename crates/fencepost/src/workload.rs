@@ -12,7 +12,7 @@ use crate::remote::{For, ResourceClient};
 use crate::system::{Acquired, LockClient, LockSystem};
 
 /// The lock key and the counter that it protects.
-pub const KEY: &str = "counter";
+pub(crate) const KEY: &str = "counter";
 
 /// Numbers the calls of a run.
 pub(crate) type Calls = Rc<Cell<u64>>;

@@ -15,7 +15,7 @@ pub(crate) enum Transport {
     /// Arguments through the event queue.
     Event(EventConnection),
     /// Bytes through turmoil's TCP.
-    Turmoil(MultiplexedConnection, Lifeline),
+    Turmoil(MultiplexedConnection, #[expect(dead_code, reason = "held for its destructor")] Lifeline),
 }
 
 impl std::fmt::Debug for Connection {

@@ -43,10 +43,6 @@ impl Link {
     pub(crate) fn drops(&self) -> u64 {
         self.drops
     }
-
-    pub(crate) fn extra(&self) -> Duration {
-        self.extra
-    }
 }
 
 /// All links.
@@ -83,7 +79,6 @@ impl Links {
         &mut self.links[index]
     }
 
-    /// Cuts the link. Returns whether it was open, or only held, before.
     pub(crate) fn cut(&mut self, from: Host, to: Host, how: Cut) {
         let link = self.get_mut(from, to);
         match how {

@@ -129,7 +129,7 @@ impl Observer for HostObserver {
                 votes: event.answers.iter().map(extension_vote).collect(),
             }),
             ExtendOutcome::Lost => self.host.record(What::Lost { client, attempt, key }),
-            ExtendOutcome::Unknown => {}
+            _ => {}
         }
     }
 }

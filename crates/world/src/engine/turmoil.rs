@@ -8,7 +8,7 @@
 
 mod stream;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::{Bytes, BytesMut};
 use fencepost_checker::Time;
 use fencepost_checker::history::{Crash, Cut};
-use futures_util::future::{AbortHandle, abortable};
+use futures_util::future::{AbortHandle, FutureExt, abortable};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo};
 use redis_node::ConnectionId;
@@ -44,8 +44,16 @@ pub(crate) struct TurmoilEngine {
     severs: Severs,
     /// Changes of the network that wait for the end of the tick, because turmoil takes them only from outside.
     changes: RefCell<Vec<(String, String, Change)>>,
+    /// What supervisors are told.
+    orders: Rc<Orders>,
+}
+
+#[derive(Default)]
+struct Orders {
     /// Hosts whose ended process is to be buried in the host's own runtime.
-    to_bury: Rc<RefCell<BTreeSet<Host>>>,
+    to_bury: RefCell<BTreeSet<Host>>,
+    /// The tick before the run in which servers bind their ports: no program runs yet.
+    booting: Cell<bool>,
 }
 
 #[derive(Clone, Copy)]
@@ -56,7 +64,9 @@ enum Change {
 
 /// Ends the driver of a redis-rs connection when its last clone is dropped.
 #[derive(Clone)]
-pub(crate) struct Lifeline(#[expect(dead_code, reason = "held for its destructor")] Arc<AbortOnDrop>);
+pub(crate) struct Lifeline {
+    _last_clone_aborts: Arc<AbortOnDrop>,
+}
 
 struct AbortOnDrop(AbortHandle);
 
@@ -68,7 +78,7 @@ impl Drop for AbortOnDrop {
 
 impl TurmoilEngine {
     pub(crate) fn new() -> Self {
-        Self { severs: Severs::default(), changes: RefCell::default(), to_bury: Rc::default() }
+        Self { severs: Severs::default(), changes: RefCell::default(), orders: Rc::default() }
     }
 
     /// Changes the network, at once where turmoil lets us.
@@ -95,6 +105,14 @@ impl TurmoilEngine {
         }
     }
 
+    /// Lets the servers bind their ports before time begins: a fault at zero meets servers that are up.
+    fn boot(&self, core: &Core, sim: &mut turmoil::Sim<'_>) {
+        self.orders.booting.set(true);
+        step(sim);
+        self.orders.booting.set(false);
+        core.all().for_each(|host| core.executor.resume(host));
+    }
+
     fn build(&self, core: &Core) -> turmoil::Sim<'static> {
         let mut sim = turmoil::Builder::new()
             .epoch(UNIX_EPOCH + Duration::from_nanos(WALL_START))
@@ -104,8 +122,8 @@ impl TurmoilEngine {
             .tcp_capacity(TCP_CAPACITY)
             .build();
         for host in core.all() {
-            let to_bury = Rc::clone(&self.to_bury);
-            sim.host(&*core.name(host), move || supervise(host, Rc::clone(&to_bury)));
+            let orders = Rc::clone(&self.orders);
+            sim.host(&*core.name(host), move || supervise(host, Rc::clone(&orders)));
         }
         for a in core.all() {
             for b in core.all().filter(|b| *b > a) {
@@ -117,6 +135,11 @@ impl TurmoilEngine {
     }
 }
 
+/// Supervisors never end, so the simulation can neither finish nor fail.
+fn step(sim: &mut turmoil::Sim<'_>) {
+    sim.step().expect("no turmoil host ends");
+}
+
 /// turmoil delivers between ticks: less than one tick is none.
 fn whole_ticks(latency: Duration) -> Duration {
     let ticks = latency.as_nanos().div_ceil(TICK.as_nanos()).max(1);
@@ -124,16 +147,17 @@ fn whole_ticks(latency: Duration) -> Duration {
 }
 
 /// Runs a host's tasks while the host may run, inside of the host's runtime.
-async fn supervise(host: Host, to_bury: Rc<RefCell<BTreeSet<Host>>>) -> turmoil::Result {
+async fn supervise(host: Host, orders: Rc<Orders>) -> turmoil::Result {
     let supervisor = poll_fn(move |cx| {
         with(|core| {
             core.executor.supervise(host, cx);
+            let waits = orders.booting.get() && core.of(host).program.is_some();
             loop {
-                if to_bury.borrow_mut().remove(&host) {
+                if orders.to_bury.borrow_mut().remove(&host) {
                     core.executor.bury(host);
                 }
-                core.executor.run(host, || core.may_run(host) && core.over().is_none());
-                if !to_bury.borrow().contains(&host) {
+                core.executor.run(host, || !waits && core.may_run(host) && core.over().is_none());
+                if !orders.to_bury.borrow().contains(&host) {
                     return Poll::<turmoil::Result>::Pending;
                 }
             }
@@ -154,13 +178,15 @@ impl Engine for TurmoilEngine {
             let info = RedisConnectionInfo::default();
             let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
             let (driver, abort) = abortable(driver);
-            from.spawn(async move { drop(driver.await) });
-            Ok(Connection(Transport::Turmoil(connection, Lifeline(Arc::new(AbortOnDrop(abort))))))
+            // It ends with the connection or with the last clone: either way there is nobody to tell.
+            from.spawn(driver.map(|_| ()));
+            let lifeline = Lifeline { _last_clone_aborts: Arc::new(AbortOnDrop(abort)) };
+            Ok(Connection(Transport::Turmoil(connection, lifeline)))
         })
     }
 
     fn started(&self, core: &Core, host: Host) {
-        self.to_bury.borrow_mut().insert(host);
+        self.orders.to_bury.borrow_mut().insert(host);
         if core.of(host).service.is_some() {
             core.spawn(host, Box::pin(accept(host, self.severs.clone())));
         }
@@ -169,7 +195,7 @@ impl Engine for TurmoilEngine {
     fn ended(&self, core: &Core, host: Host, how: Crash) {
         // Without power nobody says FIN; what the dead process held is dropped when the host is on again.
         if how != Crash::Power {
-            self.to_bury.borrow_mut().insert(host);
+            self.orders.to_bury.borrow_mut().insert(host);
             core.executor.resume(host);
         }
     }
@@ -195,6 +221,8 @@ impl Engine for TurmoilEngine {
 
     fn run(&self, core: &Core) {
         let mut sim = self.build(core);
+        self.boot(core, &mut sim);
+        let start = sim.elapsed();
         loop {
             while core.happen_next() {}
             self.flush_changes(&sim);
@@ -204,9 +232,8 @@ impl Engine for TurmoilEngine {
             if core.now() >= core.limit() {
                 return core.end_at_limit();
             }
-            // Supervisors never end, so the simulation can neither finish nor fail.
-            sim.step().expect("no turmoil host ends");
-            core.advance(Time::ZERO.after(sim.elapsed()));
+            step(&mut sim);
+            core.advance(Time::ZERO.after(sim.elapsed() - start));
         }
     }
 }

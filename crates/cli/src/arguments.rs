@@ -1,0 +1,92 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use fencepost::EngineKind;
+
+use crate::exit::USAGE;
+
+/// Deterministic simulation and fault injection for distributed locks.
+///
+/// Without a command: the tour, every scenario against its expectation.
+#[derive(Debug, Parser)]
+#[command(name = "fencepost", version, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 as expected; 1 a property came out otherwise than expected; 2 vacuous where \
+something else was expected; 3 a replay differed; 96 wrong usage or a wrong file; 101 internal error.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the scenarios.
+    List {
+        /// One JSON object a scenario: name, claim, document, path.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a scenario, or all of them, and measure what comes out by what is expected.
+    Run(RunArguments),
+    /// Run a bundle, or a scenario with a seed, again and compare the histories byte for byte.
+    Replay(ReplayArguments),
+    /// Judge a stored history again.
+    Check {
+        /// A `history.jsonl`.
+        history: PathBuf,
+        /// One JSON line a property, then the summary.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// A name from `list`, a flip such as `gc-pause/flip-1`, a path, or `all`.
+    pub(crate) scenario: String,
+    /// The seed that draws what the scenario leaves open.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// `event` or `turmoil`.
+    #[arg(long, default_value_t)]
+    pub(crate) engine: EngineKind,
+    /// Run the flips of the scenario too.
+    #[arg(long)]
+    pub(crate) flips: bool,
+    /// Where bundles of runs go that came out otherwise.
+    #[arg(long, default_value = "fencepost-out")]
+    pub(crate) out: PathBuf,
+    /// Write the bundle in any case.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// One JSON line a scenario.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// The folder of a bundle, or a scenario.
+    pub(crate) what: String,
+    /// The seed, for a scenario.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// The engine, for a scenario.
+    #[arg(long)]
+    pub(crate) engine: Option<EngineKind>,
+    /// End with the summary as a JSON line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reads the command line; what is wrong with it, or the help, has been printed when this fails.
+pub(crate) fn parse() -> Result<Arguments, ExitCode> {
+    Arguments::try_parse().map_err(|error| {
+        // Nobody is left to tell if even this cannot be printed.
+        drop(error.print());
+        if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    })
+}

@@ -1,0 +1,29 @@
+//! One file a command.
+
+mod check;
+mod list;
+mod replay;
+mod run;
+mod tour;
+
+use std::io::Write;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit::End;
+
+/// Carries out what was asked for.
+pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<End> {
+    match &arguments.command {
+        None => tour::tour(),
+        Some(Command::List { json }) => list::list(*json),
+        Some(Command::Run(arguments)) => run::run(arguments),
+        Some(Command::Replay(arguments)) => replay::replay(arguments),
+        Some(Command::Check { history, json }) => check::check(history, *json),
+    }
+}
+
+/// Prints data. Unlike `println!`, fails where nobody reads any more, instead of panicking.
+fn say(text: impl std::fmt::Display) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `fencepost run`.
+
+use std::path::Path;
+
+use anyhow::Context;
+use fencepost::bundle::Bundle;
+use fencepost::expect::Standing;
+use fencepost::runner::Outcome;
+use fencepost::scenario::{Scenario, catalogue};
+
+use super::say;
+use crate::arguments::RunArguments;
+use crate::exit::End;
+use crate::stopwatch::Stopwatch;
+use crate::{present, summary};
+
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
+    let all = arguments.scenario == "all";
+    let scenarios = if all { catalogue() } else { vec![Scenario::find(&arguments.scenario)?] };
+    let mut standing = Standing::AsExpected;
+    for scenario in scenarios {
+        standing = standing.max(run_one(&scenario, arguments, all)?);
+        for flip in scenario.flips.iter().filter(|_| arguments.flips) {
+            standing = standing.max(run_one(&flip.scenario, arguments, all)?);
+        }
+    }
+    Ok(End::Judged(standing))
+}
+
+fn run_one(scenario: &Scenario, arguments: &RunArguments, all: bool) -> anyhow::Result<Standing> {
+    let stopwatch = Stopwatch::start();
+    let outcome = Outcome::of(scenario, arguments.seed, arguments.engine);
+    if arguments.json {
+        say(summary::of_run(&outcome, stopwatch.elapsed()))?;
+    } else if all {
+        say(format_args!("{:<28} {}", scenario.name, outcome.standing()))?;
+    } else {
+        say(present::run(scenario, &outcome))?;
+    }
+    let standing = outcome.standing();
+    if standing != Standing::AsExpected || arguments.keep {
+        let bundle = keep(scenario, &outcome, &arguments.out)?;
+        eprint!("{}", present::failure(&outcome, &bundle));
+    }
+    Ok(standing)
+}
+
+/// Writes the run's bundle.
+pub(super) fn keep(scenario: &Scenario, outcome: &Outcome, out: &Path) -> anyhow::Result<std::path::PathBuf> {
+    let bundle = Bundle::new(&scenario.text, &outcome.plan, outcome.engine, &outcome.history, &outcome.verdicts);
+    bundle.write(out, &outcome.history).context("the run is over, but its bundle is lost (see --out)")
+}

@@ -1,0 +1,143 @@
+//! What people read: tables of verdicts, and the block of a run that came out otherwise.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use comfy_table::{Table, presets};
+use fencepost::expect::{Judgement, Row, Standing};
+use fencepost::runner::Outcome;
+use fencepost::scenario::{Expectation, Scenario};
+use fencepost_checker::{Outcome as Came, Verdict};
+
+use crate::summary::virtual_time;
+
+/// A table in the one style of this program.
+pub(crate) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table
+}
+
+pub(crate) fn came(outcome: Came) -> &'static str {
+    match outcome {
+        Came::Holds => "holds",
+        Came::Violated => "violated",
+        Came::Vacuous => "vacuous",
+    }
+}
+
+fn expected(expectation: Option<Expectation>) -> &'static str {
+    match expectation {
+        Some(Expectation::Holds) => "holds",
+        Some(Expectation::Violated) => "violated",
+        Some(Expectation::Vacuous) => "vacuous",
+        Some(Expectation::Any) => "any",
+        None => "-",
+    }
+}
+
+/// One run, whole: the claim, every property, what shows it, and how to see it again.
+pub(crate) fn run(scenario: &Scenario, outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let header = &outcome.history.header;
+    line(&mut text, format_args!("{}  seed {}  engine {}", scenario.name, header.seed, header.engine));
+    line(&mut text, format_args!("{}\n", scenario.claim.trim()));
+    line(&mut text, format_args!("{}", verdicts(&outcome.judgement, &outcome.verdicts)));
+    line(&mut text, format_args!("{}", evidence(&outcome.verdicts)));
+    unmet(&mut text, &outcome.judgement);
+    let events = outcome.history.events.len();
+    line(
+        &mut text,
+        format_args!(
+            "{}: {} events in {} of virtual time, {}",
+            outcome.standing(),
+            events,
+            virtual_time(&outcome.history),
+            outcome.history.digest()
+        ),
+    );
+    text
+}
+
+/// Every property with what is expected and what came out.
+pub(crate) fn verdicts(judgement: &Judgement, verdicts: &[Verdict]) -> Table {
+    let mut table = table(&["property", "expected", "came out", ""]);
+    for (row, verdict) in judgement.rows.iter().zip(verdicts) {
+        let note = match row.standing {
+            Standing::AsExpected => verdict.vacuous_because.clone().unwrap_or_default(),
+            standing => standing.to_string(),
+        };
+        table.add_row([row.property.name(), expected(row.expected), came(row.outcome), &note]);
+    }
+    table
+}
+
+/// Of every property that was violated, its first witness and the cause.
+pub(crate) fn evidence(verdicts: &[Verdict]) -> String {
+    let mut text = String::new();
+    for verdict in verdicts.iter().filter(|verdict| verdict.outcome == Came::Violated) {
+        witness(&mut text, verdict);
+    }
+    text
+}
+
+fn witness(text: &mut String, verdict: &Verdict) {
+    let Some(first) = verdict.witnesses.first() else { return };
+    line(text, format_args!("{} violated at {}", verdict.property.name(), first.at));
+    line(text, format_args!("  {}", first.sentence));
+    if let Some(cause) = &first.cause {
+        line(text, format_args!("  because {cause}"));
+    }
+    if verdict.violations > 1 {
+        line(text, format_args!("  and {} more", verdict.violations - 1));
+    }
+}
+
+fn unmet(text: &mut String, judgement: &Judgement) {
+    for unmet in &judgement.unmet {
+        line(text, format_args!("not shown: {}\n  found instead: {}", unmet.fact, unmet.found));
+    }
+}
+
+/// The block of a run that came out otherwise, with the commands to paste.
+pub(crate) fn failure(outcome: &Outcome, bundle: &Path) -> String {
+    let mut text = String::new();
+    let header = &outcome.history.header;
+    let standing = outcome.standing();
+    line(&mut text, format_args!("{}: {standing} (seed {}, engine {})", header.scenario, header.seed, header.engine));
+    for (row, verdict) in outcome.judgement.rows.iter().zip(&outcome.verdicts) {
+        if row.standing != Standing::AsExpected {
+            surprise(&mut text, row, verdict);
+        }
+    }
+    unmet(&mut text, &outcome.judgement);
+    let program = std::env::args().next().unwrap_or_else(|| "fencepost".to_owned());
+    line(&mut text, format_args!("  replay  {program} replay {}", quoted(bundle)));
+    line(&mut text, format_args!("  judge   {program} check {}", quoted(&bundle.join("history.jsonl"))));
+    text
+}
+
+fn surprise(text: &mut String, row: &Row, verdict: &Verdict) {
+    let (property, expected) = (row.property.name(), expected(row.expected));
+    line(text, format_args!("  {property}: expected {expected}, came out {}", came(row.outcome)));
+    if let Some(why) = &verdict.vacuous_because {
+        line(text, format_args!("    {why}"));
+    }
+    if let Some(first) = verdict.witnesses.first() {
+        line(text, format_args!("    at {}: {}", first.at, first.sentence));
+        if let Some(cause) = &first.cause {
+            line(text, format_args!("    because {cause}"));
+        }
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    writeln!(text, "{arguments}").expect("a string can be written to");
+}

@@ -1,0 +1,80 @@
+//! Every scenario and every flip, one test each and engine: it comes out as its file says, whatever the seed, and both
+//! engines agree. The canary must not.
+
+use fencepost::EngineKind;
+use fencepost::expect::{Outcome as Came, Property, Standing};
+use fencepost::runner::Outcome;
+use fencepost::scenario::{Scenario, catalogue, embedded};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// A scripted scenario comes out the same in every schedule: seeds draw latencies, delays and lock values.
+const SEEDS: std::ops::Range<u64> = 0..25;
+/// turmoil takes a second for a minute of virtual time.
+const SEEDS_ON_TURMOIL: std::ops::Range<u64> = 0..2;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for scenario in catalogue() {
+        let flips: Vec<Scenario> = scenario.flips.iter().map(|flip| flip.scenario.clone()).collect();
+        assert!(!flips.is_empty(), "{} proves by no flip that it tests something", scenario.name);
+        for one in std::iter::once(scenario).chain(flips) {
+            trials.extend(trials_of(one));
+        }
+    }
+    let canaries = embedded().iter().filter(|(name, _)| name.starts_with("canary/"));
+    trials.extend(canaries.map(|(name, _)| Trial::test(format!("{name} must not pass"), move || canary(name))));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn trials_of(scenario: Scenario) -> [Trial; 2] {
+    let name = scenario.name.clone();
+    let other = scenario.clone();
+    [
+        Trial::test(format!("{name} on event"), move || {
+            SEEDS.into_iter().try_for_each(|seed| as_expected(&scenario, seed, EngineKind::Event).map(drop))
+        }),
+        Trial::test(format!("{name} on turmoil, and parity"), move || {
+            SEEDS_ON_TURMOIL.into_iter().try_for_each(|seed| parity(&other, seed))
+        }),
+    ]
+}
+
+fn as_expected(scenario: &Scenario, seed: u64, engine: EngineKind) -> Result<Outcome, Failed> {
+    let outcome = Outcome::of(scenario, seed, engine);
+    if outcome.standing() == Standing::AsExpected {
+        return Ok(outcome);
+    }
+    let wrong: Vec<String> = outcome
+        .judgement
+        .rows
+        .iter()
+        .filter(|row| row.standing != Standing::AsExpected)
+        .map(|row| format!("{}: expected {:?}, came out {:?}", row.property.name(), row.expected, row.outcome))
+        .chain(outcome.judgement.unmet.iter().map(|unmet| format!("not shown: {}, but {}", unmet.fact, unmet.found)))
+        .collect();
+    Err(format!("seed {seed}, engine {engine}: {}", wrong.join("; ")).into())
+}
+
+/// What the scenario judges comes out equal; what it only reports may differ in whether it was put to the test.
+fn parity(scenario: &Scenario, seed: u64) -> Result<(), Failed> {
+    let turmoil = as_expected(scenario, seed, EngineKind::Turmoil)?;
+    let event = as_expected(scenario, seed, EngineKind::Event)?;
+    let verdicts = |outcome: &Outcome| -> Vec<(Property, Came)> {
+        outcome.judgement.rows.iter().map(|row| (row.property, row.outcome)).collect()
+    };
+    if verdicts(&turmoil) == verdicts(&event) {
+        return Ok(());
+    }
+    Err(format!("seed {seed}: event {:?}, turmoil {:?}", verdicts(&event), verdicts(&turmoil)).into())
+}
+
+fn canary(name: &str) -> Result<(), Failed> {
+    let scenario = Scenario::find(name)?;
+    for engine in EngineKind::ALL {
+        if Outcome::of(&scenario, 1, engine).standing() != Standing::Otherwise {
+            return Err(format!("{name} has a wrong expectation and passes on {engine}: nothing is reported any more").into());
+        }
+    }
+    Ok(())
+}
