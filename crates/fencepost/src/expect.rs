@@ -81,7 +81,12 @@ impl Judgement {
     pub fn new(expect: &Expect, verdicts: &[Verdict], unmet: Vec<Unmet>) -> Self {
         let row = |verdict: &Verdict| {
             let expected = expect.properties.get(&verdict.property).copied();
-            Row { property: verdict.property, expected, outcome: verdict.outcome, standing: standing(expected, verdict.outcome) }
+            Row {
+                property: verdict.property,
+                expected,
+                outcome: verdict.outcome,
+                standing: standing(expected, verdict.outcome),
+            }
         };
         Self { rows: verdicts.iter().map(row).collect(), unmet }
     }
@@ -121,14 +126,16 @@ mod tests {
             (Some(N), [1, 1, 0]),
         ];
         for (expected, codes) in table {
-            let came = [Outcome::Holds, Outcome::Violated, Outcome::Vacuous].map(|came| standing(expected, came).exit_code());
+            let came =
+                [Outcome::Holds, Outcome::Violated, Outcome::Vacuous].map(|came| standing(expected, came).exit_code());
             assert_eq!(came, codes, "{expected:?}");
         }
     }
 
     #[test]
     fn an_unmet_fact_makes_a_run_vacuous_unless_a_property_came_out_otherwise() {
-        let row = |standing| Row { property: Property::MutualExclusion, expected: None, outcome: Outcome::Holds, standing };
+        let row =
+            |standing| Row { property: Property::MutualExclusion, expected: None, outcome: Outcome::Holds, standing };
         let unmet = Unmet { fact: "c1 acquired".into(), found: "c1 never acquired".into() };
         let whole = |rows, unmet| Judgement { rows, unmet }.standing().exit_code();
         assert_eq!(whole(vec![row(Standing::AsExpected)], vec![]), 0);

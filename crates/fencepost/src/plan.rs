@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use fencepost_checker::history::Role;
+use fencepost_world::Stream;
 use fencepost_world::plan::{
     Action as DrawnAction, Fault as DrawnFault, Heal as DrawnHeal, HostPlan, LatencyPlan, LinkPlan, NetworkPlan,
     Trigger as DrawnTrigger, WorldPlan,
 };
-use fencepost_world::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{

@@ -203,7 +203,8 @@ impl Resource {
     }
 
     fn registered(&self, operation: &Operation<'_>, before: Option<u64>) -> Vec<What> {
-        let raised = operation.token.filter(|token| self.fencing != Fencing::None && before.is_none_or(|mark| mark < *token));
+        let raised =
+            operation.token.filter(|token| self.fencing != Fencing::None && before.is_none_or(|mark| mark < *token));
         let event = raised.map(|token| What::Registered {
             resource: self.name.clone(),
             key: operation.key.into(),
@@ -258,9 +259,7 @@ fn one<T>(
     parameters: impl rusqlite::Params,
     read: fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
-    let mut statement = database.prepare_cached(statement)?;
-    let row = statement.query_row(parameters, read).optional();
-    row
+    database.prepare_cached(statement)?.query_row(parameters, read).optional()
 }
 
 fn version(row: &Row<'_>) -> rusqlite::Result<u64> {

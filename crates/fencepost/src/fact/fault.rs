@@ -1,7 +1,7 @@
 //! The facts that need no sentence: each fault of the plan took effect, and ended where an event was to end it.
 
-use fencepost_checker::history::{Event, What};
 use fencepost_checker::History;
+use fencepost_checker::history::{Event, What};
 use fencepost_world::plan::{Action, EventPattern, Fault, Heal, Trigger};
 
 use super::Unmet;

@@ -36,10 +36,14 @@ pub(super) fn find(form: &str, names: &[&str], history: &History) -> Found {
         ("NODE refused CLIENT after its restart", [node, client]) => run.refused_after_restart(node, client),
         ("NODE refused a foreign release", [node]) => run.refused_release(Some(node), None),
         ("a node refused a foreign release", []) => run.refused_release(None, None),
-        ("a node refused CLIENT's release of CLIENT's key", [by, owner]) => run.refused_release(None, Some((by, owner))),
+        ("a node refused CLIENT's release of CLIENT's key", [by, owner]) => {
+            run.refused_release(None, Some((by, owner)))
+        }
         ("CLIENT deleted CLIENT's key", [by, owner]) => run.deleted(by, owner).map(|_| ()),
         ("CLIENT never deleted CLIENT's key", [by, owner]) => never(run.deleted(by, owner), "deleted it"),
-        ("the FAMILY of HOST overlapped CLIENT's lease", [family, host, client]) => run.overlapped(family, host, client),
+        ("the FAMILY of HOST overlapped CLIENT's lease", [family, host, client]) => {
+            run.overlapped(family, host, client)
+        }
         _ => Err("this form of fact is not known".into()),
     }
 }
@@ -74,15 +78,18 @@ impl<'a> Run<'a> {
 
     fn commands(self) -> impl Iterator<Item = (Time, Command<'a>)> {
         self.events().filter_map(|event| match &event.what {
-            What::Command { node, sender, command, key, did, creator, expires_at } => Some((event.at, Command {
-                node,
-                sender: sender.as_deref().unwrap_or_default(),
-                name: command,
-                key,
-                did: *did,
-                creator: creator.as_ref().map(|creator| &*creator.client),
-                expires_at: *expires_at,
-            })),
+            What::Command { node, sender, command, key, did, creator, expires_at } => Some((
+                event.at,
+                Command {
+                    node,
+                    sender: sender.as_deref().unwrap_or_default(),
+                    name: command,
+                    key,
+                    did: *did,
+                    creator: creator.as_ref().map(|creator| &*creator.client),
+                    expires_at: *expires_at,
+                },
+            )),
             _ => None,
         })
     }
@@ -219,9 +226,9 @@ impl<'a> Run<'a> {
     fn refused_after_restart(self, node: &str, client: &str) -> Found {
         let crash = self.first(|what| matches!(what, What::Crashed { host, .. } if **host == *node));
         let crash = crash.ok_or_else(|| format!("{node} did not crash"))?;
-        let started = self.events().find(|event| {
-            matches!(&event.what, What::Started { host } if **host == *node) && event.at >= crash
-        });
+        let started = self
+            .events()
+            .find(|event| matches!(&event.what, What::Started { host } if **host == *node) && event.at >= crash);
         let started = started.ok_or_else(|| format!("{node} did not start again"))?.at;
         let asked = self.commands().filter(|(at, command)| {
             *at >= started && command.node == node && command.sender == client && command.creator != Some(client)
@@ -252,14 +259,15 @@ impl<'a> Run<'a> {
     }
 
     fn deleted(self, by: &str, owner: &str) -> Result<Time, String> {
-        let found = self.commands().find(|(_, command)| {
-            command.did == Did::Deleted && command.sender == by && command.creator == Some(owner)
-        });
+        let found = self
+            .commands()
+            .find(|(_, command)| command.did == Did::Deleted && command.sender == by && command.creator == Some(owner));
         found.map(|(at, _)| at).ok_or_else(|| format!("{by} deleted no live key that {owner} had created"))
     }
 
     fn overlapped(self, wanted: &str, name: &str, client: &str) -> Found {
-        let strikes: Vec<Time> = self.events().filter(|event| strikes(&event.what, wanted, name)).map(|e| e.at).collect();
+        let strikes: Vec<Time> =
+            self.events().filter(|event| strikes(&event.what, wanted, name)).map(|e| e.at).collect();
         let Some(first) = strikes.first() else { return Err(format!("there was no {wanted} of {name}")) };
         let derived = Derived::of(self.0);
         let leases: Vec<_> = derived.leases.iter().filter(|lease| *lease.owner.client == *client).collect();

@@ -1,5 +1,7 @@
 use expect_test::{Expect, expect};
-use fencepost_checker::history::{Answer, Attempt, Crash, Creator, Did, Event, FORMAT, Header, Name, ReleaseOutcome, Vote, What};
+use fencepost_checker::history::{
+    Answer, Attempt, Crash, Creator, Did, Event, FORMAT, Header, Name, ReleaseOutcome, Vote, What,
+};
 use fencepost_checker::{ClockKind, Segment, Time};
 use fencepost_world::plan::{Action, EventPattern, Fault, Heal, Trigger};
 
@@ -112,12 +114,19 @@ fn check(history: &History, facts: &[&str], expected: Expect) {
 #[test]
 fn every_form_is_looked_up_and_nothing_has_happened_in_an_empty_history() {
     let example = |form: &str| {
-        form.replace("CLIENT", "c1").replace("NODES", "n1 n2").replace("NODE", "n3").replace("HOST", "n3")
-            .replace("FAMILY", "crash").replace("DURATION", "5s")
+        form.replace("CLIENT", "c1")
+            .replace("NODES", "n1 n2")
+            .replace("NODE", "n3")
+            .replace("HOST", "n3")
+            .replace("FAMILY", "crash")
+            .replace("DURATION", "5s")
     };
     let facts = FORMS.map(example);
     let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
-    check(&history(Vec::new()), &facts, expect![[r#"
+    check(
+        &history(Vec::new()),
+        &facts,
+        expect![[r#"
         c1 acquired: c1 never acquired
         c1 never acquired: met
         c1 acquired by 5s: c1 never acquired
@@ -139,7 +148,8 @@ fn every_form_is_looked_up_and_nothing_has_happened_in_an_empty_history() {
         c1 deleted c1's key: c1 deleted no live key that c1 had created
         c1 never deleted c1's key: met
         the crash of n3 overlapped c1's lease: there was no crash of n3
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -150,13 +160,30 @@ fn a_holder_that_stops() {
         (10, acquired("c1", &["n1", "n2", "n3"])),
         (20, fault(0, "pause", "c1")),
         (20, What::Paused { host: name("c1") }),
-        (30, What::Refused { client: name("c2"), attempt: Attempt(2), key: name("k"), reason: "taken".into(), votes: vec![] }),
+        (
+            30,
+            What::Refused {
+                client: name("c2"),
+                attempt: Attempt(2),
+                key: name("k"),
+                reason: "taken".into(),
+                votes: vec![],
+            },
+        ),
         (30_100, acquired("c2", &["n1", "n2", "n3"])),
         (30_200, wrote("c2")),
         (35_000, What::Resumed { host: name("c1") }),
         (35_000, fault(1, "crash", "n3")),
         (35_100, write_refused("c1")),
-        (35_200, What::ReleaseEnded { client: name("c1"), attempt: Attempt(1), key: name("k"), outcome: ReleaseOutcome::Expired }),
+        (
+            35_200,
+            What::ReleaseEnded {
+                client: name("c1"),
+                attempt: Attempt(1),
+                key: name("k"),
+                outcome: ReleaseOutcome::Expired,
+            },
+        ),
     ]);
     check(
         &run,
@@ -226,15 +253,23 @@ fn a_node_that_forgets_and_one_that_does_not() {
     };
     let facts = ["n3 lost c1's key", "n3 refused c2 after its restart"];
     let forgot = restart(command("n3", "c2", "SET", Did::Created, None));
-    check(&forgot, &facts, expect![[r#"
+    check(
+        &forgot,
+        &facts,
+        expect![[r#"
         n3 lost c1's key: met
         n3 refused c2 after its restart: n3 granted it at 2.020 s
-    "#]]);
+    "#]],
+    );
     let kept = restart(command("n3", "c2", "SET", Did::Refused, Some("c1")));
-    check(&kept, &facts, expect![[r#"
+    check(
+        &kept,
+        &facts,
+        expect![[r#"
         n3 lost c1's key: no other client created the key at n3 before its time was over
         n3 refused c2 after its restart: met
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -263,7 +298,10 @@ fn a_late_release() {
         "c1 deleted c2's key",
         "c1 never deleted c2's key",
     ];
-    check(&history(vec![(1, command("n1", "c1", "EVALSHA", Did::Read, Some("c2")))]), &facts, expect![[r#"
+    check(
+        &history(vec![(1, command("n1", "c1", "EVALSHA", Did::Read, Some("c2")))]),
+        &facts,
+        expect![[r#"
         n1 refused a foreign release: met
         n2 refused a foreign release: no such release met a key that another client had created
         a node refused a foreign release: met
@@ -271,8 +309,12 @@ fn a_late_release() {
         a node refused c2's release of c1's key: no such release met a key that another client had created
         c1 deleted c2's key: c1 deleted no live key that c2 had created
         c1 never deleted c2's key: met
-    "#]]);
-    check(&history(vec![(1, command("n1", "c1", "DEL", Did::Deleted, Some("c2")))]), &facts, expect![[r#"
+    "#]],
+    );
+    check(
+        &history(vec![(1, command("n1", "c1", "DEL", Did::Deleted, Some("c2")))]),
+        &facts,
+        expect![[r#"
         n1 refused a foreign release: no such release met a key that another client had created
         n2 refused a foreign release: no such release met a key that another client had created
         a node refused a foreign release: no such release met a key that another client had created
@@ -280,7 +322,8 @@ fn a_late_release() {
         a node refused c2's release of c1's key: no such release met a key that another client had created
         c1 deleted c2's key: met
         c1 never deleted c2's key: it deleted it at 0.001 s
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -304,14 +347,16 @@ fn faults_that_never_came_are_named_with_their_event() {
         Fault { trigger: Trigger::At(Duration::from_secs(9)), action: pause },
         Fault { trigger: Trigger::At(Duration::ZERO), action: partition },
     ];
-    let lines = |history: &History| faults_fired(&faults, history).iter().map(|unmet| format!("{unmet}\n")).collect::<String>();
+    let lines =
+        |history: &History| faults_fired(&faults, history).iter().map(|unmet| format!("{unmet}\n")).collect::<String>();
     let cut = vec![(0, fault(3, "partition", "c1"))];
     expect![[r#"
         fault 1 (pause of c1) took effect: the event `n5 replied to c1` never came
         fault 2 (pause of c1) took effect: the event `n5 replied` did not come 3 times
         fault 3 (pause of c1) took effect: the run was over before 9s
         fault 4 (partition between c1 and n4 n5) ended: the event `n5 applied from c1` never came
-    "#]].assert_eq(&lines(&history(cut.clone())));
+    "#]]
+    .assert_eq(&lines(&history(cut.clone())));
     let healed = cut.into_iter().chain([(5, What::Healed { from: name("n4"), to: name("c1") })]);
     assert_eq!(lines(&history(healed.collect())).lines().count(), 3);
 }

@@ -45,7 +45,9 @@ fn nodes(system: &System) -> Checked<u32> {
             let help = r#"leave `nodes` out, or use `kind = "redlock"`"#;
             Err(Problem::new(span, format!("`kind = \"single\"` has one node, not {nodes}")).help(help))
         }
-        _ if nodes == 0 || nodes > MOST => Err(Problem::new(span, format!("{nodes} nodes: from 1 to {MOST} can be run"))),
+        _ if nodes == 0 || nodes > MOST => {
+            Err(Problem::new(span, format!("{nodes} nodes: from 1 to {MOST} can be run")))
+        }
         _ => Ok(nodes),
     }
 }
@@ -149,7 +151,10 @@ fn places(file: &File, hosts: &Hosts) -> Checked<()> {
         let (left, right) = &link.get_ref().between;
         let (a, b) = (known(left, hosts)?, known(right, hosts)?);
         if a == b || !links.insert((a.min(b), a.max(b))) {
-            return Err(Problem::new(right.span(), format!("`{a}` and `{b}` are no two hosts, or have a link already")));
+            return Err(Problem::new(
+                right.span(),
+                format!("`{a}` and `{b}` are no two hosts, or have a link already"),
+            ));
         }
     }
     Ok(())
@@ -205,9 +210,13 @@ impl Scope<'_> {
                 let after = after.map_or(Draw::fixed(Duration::ZERO), Spanned::into_inner);
                 Ok(Trigger::On { event: self.event(&on)?, nth: nth.map_or(1, Spanned::into_inner), after })
             }
-            When { at: Some(_), on: Some(on), .. } => Err(Problem::new(on.span(), "`on` beside `at`: a fault has one of them")),
+            When { at: Some(_), on: Some(on), .. } => {
+                Err(Problem::new(on.span(), "`on` beside `at`: a fault has one of them"))
+            }
             When { at: Some(_), nth: Some(nth), .. } => Err(Problem::new(nth.span(), "`nth` needs an event, `on`")),
-            When { at: Some(_), after: Some(after), .. } => Err(Problem::new(after.span(), "`after` needs an event, `on`")),
+            When { at: Some(_), after: Some(after), .. } => {
+                Err(Problem::new(after.span(), "`after` needs an event, `on`"))
+            }
             _ => Err(Problem::new(table, "when? the fault has neither `at` nor `on`")
                 .help(r#"such as `at = "2s"` or `on = "c1 acquired"`"#)),
         }

@@ -174,6 +174,7 @@ fn reword(message: &str) -> (String, Option<String>) {
     if message == "wanted string or table" {
         return ("wrong type: expected a string".into(), None);
     }
-    let message = message.strip_prefix("invalid type: ").map_or(message.to_owned(), |rest| format!("wrong type: {rest}"));
+    let message =
+        message.strip_prefix("invalid type: ").map_or(message.to_owned(), |rest| format!("wrong type: {rest}"));
     (message.trim_end().replace('\n', "; "), None)
 }

@@ -34,7 +34,6 @@ pub use value::{Draw, Drawable, LONGEST, Ppm, Step, duration};
 pub(crate) use error::{Problem, TextProblem, nearest};
 pub(crate) use event::words;
 
-
 use crate::expect::Property;
 use crate::fact::Fact;
 use file::File;
@@ -203,11 +202,13 @@ impl Origin<'_> {
         let span = root.span();
         let mut root = root.into_inner();
         let flips = flip::take(&mut root)?;
-        let mut scenario = self.build(self.name.to_owned(), Spanned::new(span.clone(), root.clone()), check::persistence)?;
+        let mut scenario =
+            self.build(self.name.to_owned(), Spanned::new(span.clone(), root.clone()), check::persistence)?;
         for (index, flip) in flips.into_iter().enumerate() {
             let (place, why) = (flip.span.clone(), flip.why.clone());
             let name = format!("{}/flip-{}", self.name, index + 1);
-            let merged = flip.over(&root).and_then(|table| self.build(name, Spanned::new(span.clone(), table), |_| Ok(())));
+            let merged =
+                flip.over(&root).and_then(|table| self.build(name, Spanned::new(span.clone(), table), |_| Ok(())));
             let scenario_of_flip = merged.map_err(|problem| Problem { flip: Some(place), ..problem })?;
             scenario.flips.push(Flip { why, scenario: scenario_of_flip });
         }

@@ -120,7 +120,8 @@ impl Ppm {
 }
 
 impl Drawable for Ppm {
-    const EXPECTED: &'static str = "a rate in parts per million from -500000 to 500000, or a range such as [-5000, 5000]";
+    const EXPECTED: &'static str =
+        "a rate in parts per million from -500000 to 500000, or a range such as [-5000, 5000]";
     fn from_text(_: &str) -> Result<Self, String> {
         Err(format!("expected {}", Self::EXPECTED))
     }
