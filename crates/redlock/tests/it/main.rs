@@ -18,6 +18,8 @@ mod world;
 #[cfg(feature = "redis")]
 mod redis_adapter;
 #[cfg(feature = "redis")]
+mod redis_fake;
+#[cfg(feature = "redis")]
 mod redis_real;
 #[cfg(feature = "redis")]
 mod tokio_ports;

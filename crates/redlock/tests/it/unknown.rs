@@ -1,6 +1,6 @@
 //! What nobody knows: answers that never came.
 
-use redlock::{Order, Reason, ReleaseOutcome};
+use redlock::{Order, Reason, ReleaseOutcome, Retry};
 
 use crate::client::{Client, NODE_TIMEOUT, ORDERS, TTL, held, letters, tries};
 use crate::node::Manner;
@@ -58,14 +58,14 @@ fn own_partial_lock_does_not_beat_the_own_retry() {
     for order in ORDERS {
         let world = World::new(5);
         world.set([4, 5], Manner::error("LOADING"));
-        world.occupy([3], "k", ms(24));
+        world.occupy([3], "k", ms(30));
         let client = Client::of(&world);
-        let lock = client
-            .builder()
-            .order(order)
-            .retry(tries(2))
-            .build()
-            .unwrap();
+        let retry = Retry {
+            tries: 2,
+            delay_least: ms(30),
+            delay_most: ms(40),
+        };
+        let lock = client.builder().order(order).retry(retry).build().unwrap();
         let guard = world.run(lock.acquire("k"));
         // The first attempt had n1 and n2; its release is answered before the second begins.
         assert_eq!(
@@ -81,7 +81,7 @@ fn own_partial_lock_does_not_beat_the_own_retry_without_any_delay() {
     let world = World::new(3);
     world.once(1, Manner::error("LOADING"));
     world.occupy([2], "k", ms(3));
-    let retry = redlock::Retry {
+    let retry = Retry {
         tries: 2,
         delay_least: ms(0),
         delay_most: ms(0),
