@@ -114,3 +114,69 @@ pub(crate) fn overlaps(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(at: u64, seq: u64) -> Position {
+        Position { at: Time(at), seq }
+    }
+
+    #[test]
+    fn a_stretch_includes_its_beginning_and_excludes_its_end() {
+        let span = Span {
+            from: place(5, 2),
+            end: Some(place(9, 7)),
+        };
+        let inside = |at, seq| span.contains(place(at, seq));
+        assert_eq!(
+            [inside(5, 1), inside(5, 2), inside(9, 6), inside(9, 7)],
+            [false, true, true, false]
+        );
+        let by_clock = Span {
+            from: place(5, 2),
+            end: Some(Position::first_of(Time(9))),
+        };
+        assert!(!by_clock.contains(place(9, 0)) && by_clock.contains(place(8, u64::MAX)));
+        assert!(Span { end: None, ..span }.contains(place(u64::MAX, 0)));
+    }
+
+    #[test]
+    fn only_what_lies_between_two_instants_counts() {
+        let span = Span {
+            from: place(5, 0),
+            end: Some(place(9, 0)),
+        };
+        let within = |from, to| span.within(Time(from), Time(to)).as_nanos();
+        assert_eq!(
+            [
+                within(0, 100),
+                within(6, 8),
+                within(0, 6),
+                within(8, 100),
+                within(9, 100),
+                within(0, 5)
+            ],
+            [4, 2, 1, 1, 0, 0]
+        );
+    }
+
+    #[test]
+    fn each_pair_that_meets_is_visited_once_and_in_order() {
+        let span = |from, end| Span {
+            from: place(from, 0),
+            end: Some(place(end, 0)),
+        };
+        let (left, right) = (
+            [span(0, 4), span(2, 9)],
+            [span(1, 3), span(4, 6), span(9, 10)],
+        );
+        let mut pairs = Vec::new();
+        overlaps(&left, &right, |l, r| {
+            pairs.push((l, r));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(pairs, [(0, 0), (1, 0), (1, 1)]);
+    }
+}

@@ -99,6 +99,20 @@ fn of_a_step_and_a_decision_in_one_instant_the_smaller_number_came_first() {
     assert_eq!(story(stepped_after).verdict(MutualExclusion).violations, 0);
 }
 
+#[test]
+fn a_decision_past_its_deadline_stays_so_though_the_clock_steps_back_at_once() {
+    // It opened no lease, and what the clock does afterwards opens none.
+    let story = story(
+        "1s  c1 begins by=wall
+         1s  c2 begins
+         40s c1 acquires until 30s by=wall
+         40s c1 clock steps -20s
+         41s c2 acquires until 90s",
+    );
+    story.is(NotBornExpired, Violated);
+    assert_eq!(story.verdict(MutualExclusion).violations, 0);
+}
+
 prop_compose! {
     fn segment()(gap in 1_u64..1_000_000, monotonic in 0_u64..2_000_000, wall in 0_u64..2_000_000,
                  monotonic_ppm in -1_000_000_i64..3_000_000, wall_ppm in prop_oneof![Just(-1_000_000), Just(0), -999_999_i64..500_000])

@@ -1,4 +1,6 @@
 //! What holds for any history: no panic, round trips, digests, and the definitions taken literally.
+//!
+//! `PROPTEST_CASES=20000` looks longer.
 
 use fencepost_checker::verdict::MAX_WITNESSES;
 use fencepost_checker::{
@@ -72,8 +74,6 @@ fn agrees(history: &History) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
-
     #[test]
     fn judges_never_panic_and_their_verdicts_are_consistent(history in history()) {
         prop_assert!(history.validate().is_ok());
