@@ -55,3 +55,8 @@ pub use ports::{
 };
 pub use value::Value;
 pub use vote::{Answer, NodeAnswer, NodeVote, Vote};
+
+/// The example of the README, compiled.
+#[cfg(all(doctest, feature = "redis"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

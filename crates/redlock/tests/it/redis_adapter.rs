@@ -2,9 +2,10 @@
 
 use std::io::ErrorKind;
 
+use expect_test::expect;
 use futures_util::future::{join, join_all, select};
 use redis::Value;
-use redlock::redis::{OnTimeout, RedisNode};
+use redlock::redis::{EXTEND_SCRIPT, OnTimeout, RELEASE_SCRIPT, RedisNode};
 use redlock::{Clock, Compared, Node, NodeError};
 
 use crate::redis_fake::{Act, FakeServer, server_error};
@@ -122,6 +123,32 @@ fn table_of_answers_to_a_script() {
         assert_eq!(deleted.ok(), expected, "{answer:?}");
         assert_eq!(extended.ok(), expected, "{answer:?}");
     }
+}
+
+#[test]
+fn scripts_compare_before_they_act() {
+    expect![[r#"
+        local held = redis.call('get', KEYS[1])
+        if held == ARGV[1] then
+            return redis.call('del', KEYS[1])
+        elseif held then
+            return -1
+        else
+            return 0
+        end
+    "#]]
+    .assert_eq(&format!("{RELEASE_SCRIPT}\n"));
+    expect![[r#"
+        local held = redis.call('get', KEYS[1])
+        if held == ARGV[1] then
+            return redis.call('pexpire', KEYS[1], ARGV[2])
+        elseif held then
+            return -1
+        else
+            return 0
+        end
+    "#]]
+    .assert_eq(&format!("{EXTEND_SCRIPT}\n"));
 }
 
 #[test]
