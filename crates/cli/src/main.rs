@@ -4,6 +4,7 @@
 mod arguments;
 mod commands;
 mod exit;
+mod origin;
 mod present;
 mod stopwatch;
 mod summary;

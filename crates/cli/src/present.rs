@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use fencepost::expect::{Judgement, Row, Standing};
 use fencepost::runner::Outcome;
 use fencepost::scenario::{Expectation, Scenario};
@@ -11,10 +11,11 @@ use fencepost_checker::{Outcome as Came, Verdict};
 
 use crate::summary::virtual_time;
 
-/// A table in the one style of this program.
+/// A table in the one style of this program: columns, and a line below the header.
 pub(crate) fn table(header: &[&str]) -> Table {
+    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_style(style).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     table
 }
 

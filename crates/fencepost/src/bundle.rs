@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use fencepost_checker::{Digest, History, Outcome, Property, Verdict};
+use fencepost_checker::{Digest, History, Outcome, Property};
 use fencepost_world::EngineKind;
 use serde::{Deserialize, Serialize};
 
@@ -26,12 +26,8 @@ const HISTORY: &str = "history.jsonl";
 pub struct Bundle {
     /// [`FORMAT`].
     pub format: u32,
-    /// The version of Fencepost that wrote it.
-    pub version: String,
-    /// The commit that this was built from.
-    pub commit: String,
-    /// The hash of its lockfile: other dependencies may run otherwise.
-    pub lockfile: String,
+    /// The build that wrote it.
+    pub origin: Origin,
     /// The engine that it ran on.
     pub engine: EngineKind,
     /// The seed that drew the plan.
@@ -46,6 +42,18 @@ pub struct Bundle {
     pub verdicts: BTreeMap<Property, Outcome>,
     /// The digest of `history.jsonl`.
     pub digest: Digest,
+}
+
+/// Which build it was: another one may run otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Origin {
+    /// The version of Fencepost.
+    pub version: String,
+    /// The commit that it was built from, or `unknown`.
+    pub commit: String,
+    /// The hash of its lockfile, or `unknown`.
+    pub lockfile: String,
 }
 
 /// A bundle that cannot be written or used.
@@ -126,16 +134,14 @@ impl std::fmt::Display for Differs {
 }
 
 impl Bundle {
-    /// The bundle of a run.
+    /// The bundle of a run; `scenario_text` is the text of the file that the scenario, or the flip, stands in.
     #[must_use]
-    pub fn new(scenario_text: &str, plan: &Plan, engine: EngineKind, history: &History, verdicts: &[Verdict]) -> Self {
-        let (version, commit, lockfile) = Self::here();
+    pub fn new(origin: Origin, scenario_text: &str, outcome: &runner::Outcome) -> Self {
+        let runner::Outcome { plan, engine, history, verdicts, .. } = outcome;
         Self {
             format: FORMAT,
-            version: version.to_owned(),
-            commit: commit.to_owned(),
-            lockfile: lockfile.to_owned(),
-            engine,
+            origin,
+            engine: *engine,
             seed: plan.world.seed,
             scenario: plan.scenario.clone(),
             scenario_text: scenario_text.to_owned(),
@@ -143,12 +149,6 @@ impl Bundle {
             verdicts: verdicts.iter().map(|verdict| (verdict.property, verdict.outcome)).collect(),
             digest: history.digest(),
         }
-    }
-
-    /// Version, commit and lockfile of this build.
-    #[must_use]
-    pub fn here() -> (&'static str, &'static str, &'static str) {
-        (env!("CARGO_PKG_VERSION"), env!("FENCEPOST_COMMIT"), env!("FENCEPOST_LOCKFILE"))
     }
 
     /// The name of the folder that it goes to: scenario, seed and engine.

@@ -17,7 +17,6 @@ pub(super) fn list(json: bool) -> anyhow::Result<End> {
         for scenario in &scenarios {
             table.add_row([&*scenario.name, scenario.claim.trim()]);
         }
-        table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
         say(table)?;
     }
     Ok(End::Judged(Standing::AsExpected))

@@ -11,6 +11,7 @@ use fencepost_checker::{History, first_difference, judge};
 use super::say;
 use crate::arguments::ReplayArguments;
 use crate::exit::{End, WrongInput};
+use crate::origin::origin;
 use crate::stopwatch::Stopwatch;
 use crate::{present, summary};
 
@@ -46,10 +47,11 @@ fn bundle(path: &Path, arguments: &ReplayArguments) -> anyhow::Result<End> {
             same(&history, arguments.json.then(|| summary::of_history(&history, &verdicts, Standing::AsExpected, took)))
         }
         Replay::Differs(difference) => {
-            let (here, there) = (Bundle::here(), (&bundle.version, &bundle.commit, &bundle.lockfile));
+            let (here, there) = (origin(), &bundle.origin);
             eprintln!("{difference}");
-            if here != (there.0.as_str(), there.1.as_str(), there.2.as_str()) {
-                eprintln!("it was written by {} at commit {}; this is {} at commit {}", there.0, there.1, here.0, here.1);
+            if here != *there {
+                let (version, commit) = (&there.version, &there.commit);
+                eprintln!("it was written by {version} at commit {commit}; this is {} at {}", here.version, here.commit);
             }
             Ok(End::Differed)
         }

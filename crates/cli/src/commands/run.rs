@@ -11,6 +11,7 @@ use fencepost::scenario::{Scenario, catalogue};
 use super::say;
 use crate::arguments::RunArguments;
 use crate::exit::End;
+use crate::origin::origin;
 use crate::stopwatch::Stopwatch;
 use crate::{present, summary};
 
@@ -47,6 +48,6 @@ fn run_one(scenario: &Scenario, arguments: &RunArguments, all: bool) -> anyhow::
 
 /// Writes the run's bundle.
 pub(super) fn keep(scenario: &Scenario, outcome: &Outcome, out: &Path) -> anyhow::Result<std::path::PathBuf> {
-    let bundle = Bundle::new(&scenario.text, &outcome.plan, outcome.engine, &outcome.history, &outcome.verdicts);
+    let bundle = Bundle::new(origin(), &scenario.text, outcome);
     bundle.write(out, &outcome.history).context("the run is over, but its bundle is lost (see --out)")
 }

@@ -1,0 +1,6 @@
+//! The binary as its users see it: what it prints, what it exits with, what it leaves behind.
+
+mod bundles;
+mod program;
+mod runs;
+mod wrong_input;
