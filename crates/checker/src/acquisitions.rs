@@ -23,7 +23,7 @@ pub struct Attempted {
     pub owner: Owner,
     /// The key that it is about.
     pub key: Name,
-    /// From its first clock reading to and with its decision, or to the death of its process.
+    /// From its first clock reading to its decision, or to the death of its process.
     pub span: Span,
 }
 
@@ -196,12 +196,11 @@ impl Acquisitions {
         });
     }
 
-    /// The decision is part of the attempt: it may itself be what falls inside a lease.
     fn end_attempt(&mut self, owner: &Owner, key: &Name, place: Position) {
         let attempts = &mut self.attempts;
         end(&mut self.trying, owner, |running| {
             let attempt = &mut attempts[running];
-            attempt.key == *key && attempt.span.end.replace(place.next()).is_none()
+            attempt.key == *key && attempt.span.end.replace(place).is_none()
         });
     }
 

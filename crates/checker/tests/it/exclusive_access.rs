@@ -81,6 +81,12 @@ fn a_client_does_not_exclude_itself() {
 }
 
 #[test]
+fn its_own_further_attempt_is_no_test() {
+    story("1s c1 begins\n2s c1 acquires until 30s\n2s c1 enters\n3s c1 begins\n4s c1 is-refused\n5s c1 leaves")
+        .is(ExclusiveAccess, Vacuous);
+}
+
+#[test]
 fn three_inside_are_three_pairs() {
     let verdict = section(
         "5s c2 acquires until 40s\n5s c2 enters\n6s c3 begins\n7s c3 acquires until 40s\n7s c3 enters",

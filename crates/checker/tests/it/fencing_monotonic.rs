@@ -93,6 +93,21 @@ fn the_older_one_need_not_be_the_last_one() {
 }
 
 #[test]
+fn every_older_one_counts_and_not_only_the_latest() {
+    // c2 is below c1; c3 is above c2 and below c1.
+    let verdict = story(
+        "1s  c1 begins
+         2s  c1 acquires until 9s token=50
+         11s c2 begins
+         12s c2 acquires until 19s token=40
+         21s c3 begins
+         22s c3 acquires until 29s token=45",
+    )
+    .is(FencingMonotonic, Violated);
+    assert_eq!(verdict.violations, 2);
+}
+
+#[test]
 fn acquisitions_of_one_client_are_compared_too() {
     story("1s c1 begins\n2s c1 acquires until 9s token=2\n11s c1 begins\n12s c1 acquires until 19s token=1")
         .is(FencingMonotonic, Violated);

@@ -55,6 +55,13 @@ fn one_client_alone_tests_nothing() {
 }
 
 #[test]
+fn a_client_does_not_contend_with_itself() {
+    // Its second attempt overlaps its own lease, and that is none of another client.
+    story("1s c1 begins\n2s c1 acquires until 30s\n3s c1 begins\n4s c1 is-refused")
+        .is(MutualExclusion, Vacuous);
+}
+
+#[test]
 fn one_after_the_other_tests_nothing() {
     story(
         "1s   c1 begins

@@ -3,6 +3,8 @@
 use fencepost_checker::Outcome::{Holds, Vacuous, Violated};
 use fencepost_checker::Property::NoStaleWrite;
 
+use fencepost_checker::run::Run;
+
 use crate::dsl::{Story, story};
 
 /// c1 acquires at 2 s and c2 begins at 31 s, so c1's acquisition is the older one. Then `then`.
@@ -126,4 +128,14 @@ fn who_won_nothing_is_not_judged() {
     // c1's attempt was refused: it is no acquisition, hence older than nobody.
     story("1s c1 begins\n2s c1 is-refused\n31s c2 begins\n32s c2 acquires until 60s\n33s db writes c2\n36s db writes c1")
         .is(NoStaleWrite, Vacuous);
+}
+
+#[test]
+fn acquisitions_of_two_keys_have_no_age() {
+    let story = story(
+        "1s c1 begins key=a\n2s c1 acquires until 9s key=a\n3s c2 begins key=b\n4s c2 acquires until 9s key=b\n5s c3 begins key=b\n6s c3 acquires until 9s key=b",
+    );
+    let run = Run::of(&story.history);
+    let won: Vec<_> = run.acquisitions.won().collect();
+    assert!(!won[0].older_than(won[1]) && !won[0].older_than(won[2]) && won[1].older_than(won[2]));
 }
