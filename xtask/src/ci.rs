@@ -8,6 +8,7 @@
 mod canary;
 mod cargo;
 mod determinism;
+mod readme;
 mod tour;
 
 use std::time::{Duration, Instant};
@@ -61,6 +62,11 @@ const STEPS: &[Step] = &[
         name: "canary",
         run: canary::check,
         cure: "a pipeline that does not report a wrong expectation reports nothing: look here first",
+    },
+    Step {
+        name: "readme",
+        run: readme::check,
+        cure: "make the README and the program say the same",
     },
     Step {
         name: "determinism",

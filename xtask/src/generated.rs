@@ -99,14 +99,22 @@ fn first_difference(old: &str, new: &str) -> Option<String> {
     ))
 }
 
-/// What a run prints, as the README shows it.
+/// What a run prints, as the README shows it: without the lines between the rows of the table.
 fn excerpt(workspace: &Workspace) -> Result<String> {
     let fencepost = Fencepost::build(workspace)?;
     let folder = workspace.scratch("excerpt")?;
     let finished = fencepost.run(&folder, &["run", "gc-pause"])?.exited(0)?;
+    let rule =
+        |line: &str| !line.is_empty() && line.chars().all(|c| c == '\u{2500}' || c == '\u{2550}');
+    let lines = finished
+        .stdout
+        .trim_end()
+        .lines()
+        .filter(|line| !rule(line))
+        .map(str::trim_end);
+    let shown = lines.collect::<Vec<_>>().join("\n");
     Ok(format!(
-        "```console\n$ cargo run --release -- run gc-pause\n{}\n```",
-        finished.stdout.trim_end()
+        "```console\n$ cargo run --release -- run gc-pause\n{shown}\n```"
     ))
 }
 

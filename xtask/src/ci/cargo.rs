@@ -30,7 +30,9 @@ pub(super) fn docs(workspace: &Workspace) -> Result<()> {
     run(workspace.cargo(&what).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// The README's command, to the letter.
+/// The README's test command.
+pub(super) const TEST: [&str; 3] = ["test", "--release", "--workspace"];
+
 pub(super) fn tests(workspace: &Workspace) -> Result<()> {
-    run(&mut workspace.cargo(&["test", "--release", "--workspace"]))
+    run(&mut workspace.cargo(&TEST))
 }

@@ -1,4 +1,4 @@
-//! Every scenario comes out as expected, on both engines with equal verdicts.
+//! Every scenario and every flip comes out as expected, on both engines with equal verdicts.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,15 @@ pub(super) fn check(workspace: &Workspace) -> Result<()> {
     fencepost.run(&folder, &[])?.exited(0)?;
     println!("the tour: exit 0");
     let [event, turmoil] = ENGINES.map(|engine| -> Result<Verdicts> {
-        let finished = fencepost.run(&folder, &["run", "all", "--engine", engine, "--json"])?;
+        let finished = fencepost.run(
+            &folder,
+            &["run", "all", "--flips", "--engine", engine, "--json"],
+        )?;
         let verdicts = verdicts(&finished.exited(0)?.summaries()?)?;
-        println!("{engine}: {} scenarios as expected", verdicts.len());
+        println!(
+            "{engine}: {} scenarios and flips as expected",
+            verdicts.len()
+        );
         Ok(verdicts)
     });
     compare(&event?, &turmoil?)
