@@ -62,12 +62,15 @@ fn an_unknown_name_gets_the_nearest_one() {
     expect_test::expect![[r#"
         error: there is no scenario `gc-puase`
          |
-         = help: did you mean `gc-pause`?"#]].assert_eq(&error);
+         = help: did you mean `gc-pause`?"#]]
+    .assert_eq(&error);
     let error = Scenario::find("gc-pause/flip-9").expect_err("there are fewer").to_string();
     expect_test::expect![[r#"
         error: `gc-pause` has no flip 9
          |
-         = help: it has 2"#]].assert_eq(&error);
+         = help: it has 2"#]]
+    .assert_eq(&error);
     let error = Scenario::find("nowhere/none.toml").expect_err("no file").to_string();
-    expect_test::expect!["error: cannot read `nowhere/none.toml`: No such file or directory (os error 2)"].assert_eq(&error);
+    expect_test::expect!["error: cannot read `nowhere/none.toml`: No such file or directory (os error 2)"]
+        .assert_eq(&error);
 }

@@ -94,7 +94,12 @@ fn a_seed_means_what_it_meant() {
         Action::Pause { lasts, .. } => lasts,
         _ => panic!("a pause"),
     };
-    expect_test::expect!["32.351954451s 11.707053145s 14.129856718s"].assert_eq(&format!("{:?} {:?} {:?}", lasts(0), lasts(1), lasts(2)));
+    expect_test::expect!["32.351954451s 11.707053145s 14.129856718s"].assert_eq(&format!(
+        "{:?} {:?} {:?}",
+        lasts(0),
+        lasts(1),
+        lasts(2)
+    ));
 }
 
 #[test]
@@ -110,7 +115,8 @@ fn faults_stand_in_the_order_of_the_file() {
 
 #[test]
 fn a_flip_merges_tables_and_replaces_the_rest() {
-    let scenario = read(r#"
+    let scenario = read(
+        r#"
 [resource]
 fencing = "none"
 
@@ -131,7 +137,8 @@ expect = { no-stale-write = "holds" }
 [[flip]]
 set = { pause = [] }
 facts = []
-"#);
+"#,
+    );
     let first = &scenario.flips[0].scenario;
     assert_eq!((first.resource.fencing(), first.system.token), (Fencing::Token, Token::Sequence));
     assert_eq!(first.system.nodes(), 5);
