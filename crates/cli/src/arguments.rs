@@ -87,6 +87,10 @@ pub(crate) fn parse() -> Result<Arguments, ExitCode> {
     Arguments::try_parse().map_err(|error| {
         // Nobody is left to tell if even this cannot be printed.
         drop(error.print());
-        if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+        if error.use_stderr() {
+            ExitCode::from(USAGE)
+        } else {
+            ExitCode::SUCCESS
+        }
     })
 }

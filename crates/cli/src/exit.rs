@@ -42,7 +42,10 @@ pub(crate) fn code(result: anyhow::Result<End>) -> ExitCode {
 }
 
 fn is_users(error: &anyhow::Error) -> bool {
-    error.is::<WrongInput>() || error.is::<ScenarioError>() || error.is::<HistoryError>() || error.is::<BundleError>()
+    error.is::<WrongInput>()
+        || error.is::<ScenarioError>()
+        || error.is::<HistoryError>()
+        || error.is::<BundleError>()
 }
 
 /// `fencepost list | head` is no failure.

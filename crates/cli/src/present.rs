@@ -15,7 +15,10 @@ use crate::summary::virtual_time;
 pub(crate) fn table(header: &[&str]) -> Table {
     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     let mut table = Table::new();
-    table.load_style(style).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+    table
+        .load_style(style)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header);
     table
 }
 
@@ -41,9 +44,18 @@ fn expected(expectation: Option<Expectation>) -> &'static str {
 pub(crate) fn run(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text = String::new();
     let header = &outcome.history.header;
-    line(&mut text, format_args!("{}  seed {}  engine {}", scenario.name, header.seed, header.engine));
+    line(
+        &mut text,
+        format_args!(
+            "{}  seed {}  engine {}",
+            scenario.name, header.seed, header.engine
+        ),
+    );
     line(&mut text, format_args!("{}\n", scenario.claim.trim()));
-    line(&mut text, format_args!("{}", verdicts(&outcome.judgement, &outcome.verdicts)));
+    line(
+        &mut text,
+        format_args!("{}", verdicts(&outcome.judgement, &outcome.verdicts)),
+    );
     line(&mut text, format_args!("{}", evidence(&outcome.verdicts)));
     unmet(&mut text, &outcome.judgement);
     let events = outcome.history.events.len();
@@ -68,7 +80,12 @@ pub(crate) fn verdicts(judgement: &Judgement, verdicts: &[Verdict]) -> Table {
             Standing::AsExpected => verdict.vacuous_because.clone().unwrap_or_default(),
             standing => standing.to_string(),
         };
-        table.add_row([row.property.name(), expected(row.expected), came(row.outcome), &note]);
+        table.add_row([
+            row.property.name(),
+            expected(row.expected),
+            came(row.outcome),
+            &note,
+        ]);
     }
     table
 }
@@ -76,15 +93,23 @@ pub(crate) fn verdicts(judgement: &Judgement, verdicts: &[Verdict]) -> Table {
 /// Of every property that was violated, its first witness and the cause.
 pub(crate) fn evidence(verdicts: &[Verdict]) -> String {
     let mut text = String::new();
-    for verdict in verdicts.iter().filter(|verdict| verdict.outcome == Came::Violated) {
+    for verdict in verdicts
+        .iter()
+        .filter(|verdict| verdict.outcome == Came::Violated)
+    {
         witness(&mut text, verdict);
     }
     text
 }
 
 fn witness(text: &mut String, verdict: &Verdict) {
-    let Some(first) = verdict.witnesses.first() else { return };
-    line(text, format_args!("{} violated at {}", verdict.property.name(), first.at));
+    let Some(first) = verdict.witnesses.first() else {
+        return;
+    };
+    line(
+        text,
+        format_args!("{} violated at {}", verdict.property.name(), first.at),
+    );
     line(text, format_args!("  {}", first.sentence));
     if let Some(cause) = &first.cause {
         line(text, format_args!("  because {cause}"));
@@ -96,7 +121,13 @@ fn witness(text: &mut String, verdict: &Verdict) {
 
 fn unmet(text: &mut String, judgement: &Judgement) {
     for unmet in &judgement.unmet {
-        line(text, format_args!("not shown: {}\n  found instead: {}", unmet.fact, unmet.found));
+        line(
+            text,
+            format_args!(
+                "not shown: {}\n  found instead: {}",
+                unmet.fact, unmet.found
+            ),
+        );
     }
 }
 
@@ -105,27 +136,53 @@ pub(crate) fn failure(outcome: &Outcome, bundle: &Path) -> String {
     let mut text = String::new();
     let header = &outcome.history.header;
     let standing = outcome.standing();
-    line(&mut text, format_args!("{}: {standing} (seed {}, engine {})", header.scenario, header.seed, header.engine));
+    line(
+        &mut text,
+        format_args!(
+            "{}: {standing} (seed {}, engine {})",
+            header.scenario, header.seed, header.engine
+        ),
+    );
     for (row, verdict) in outcome.judgement.rows.iter().zip(&outcome.verdicts) {
         if row.standing != Standing::AsExpected {
             surprise(&mut text, row, verdict);
         }
     }
     unmet(&mut text, &outcome.judgement);
-    let program = std::env::args().next().unwrap_or_else(|| "fencepost".to_owned());
-    line(&mut text, format_args!("  replay  {program} replay {}", quoted(bundle)));
-    line(&mut text, format_args!("  judge   {program} check {}", quoted(&bundle.join("history.jsonl"))));
+    let program = std::env::args()
+        .next()
+        .unwrap_or_else(|| "fencepost".to_owned());
+    line(
+        &mut text,
+        format_args!("  replay  {program} replay {}", quoted(bundle)),
+    );
+    line(
+        &mut text,
+        format_args!(
+            "  judge   {program} check {}",
+            quoted(&bundle.join("history.jsonl"))
+        ),
+    );
     text
 }
 
 fn surprise(text: &mut String, row: &Row, verdict: &Verdict) {
     let (property, expected) = (row.property.name(), expected(row.expected));
-    line(text, format_args!("  {property}: expected {expected}, came out {}", came(row.outcome)));
+    line(
+        text,
+        format_args!(
+            "  {property}: expected {expected}, came out {}",
+            came(row.outcome)
+        ),
+    );
     if let Some(why) = &verdict.vacuous_because {
         line(text, format_args!("    {why}"));
     }
     if let Some(first) = verdict.witnesses.first() {
-        line(text, format_args!("    at {}: {}", first.at, first.sentence));
+        line(
+            text,
+            format_args!("    at {}: {}", first.at, first.sentence),
+        );
         if let Some(cause) = &first.cause {
             line(text, format_args!("    because {cause}"));
         }
@@ -136,7 +193,11 @@ fn surprise(text: &mut String, row: &Row, verdict: &Verdict) {
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    if path.chars().all(plain) {
+        path
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {

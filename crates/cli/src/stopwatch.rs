@@ -1,5 +1,9 @@
 //! How long the work took, for the summary alone: no history ever sees this clock.
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "speed is measured in real time")]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "speed is measured in real time"
+)]
 
 use std::time::{Duration, Instant};
 

@@ -14,14 +14,28 @@ pub(crate) fn virtual_time(history: &History) -> Time {
 
 /// The summary of one run.
 pub(crate) fn of_run(outcome: &Outcome, took: Duration) -> Value {
-    let mut summary = of_history(&outcome.history, &outcome.verdicts, outcome.standing(), took);
-    let unmet = outcome.judgement.unmet.iter().map(|unmet| json!({"fact": unmet.fact, "found": unmet.found}));
+    let mut summary = of_history(
+        &outcome.history,
+        &outcome.verdicts,
+        outcome.standing(),
+        took,
+    );
+    let unmet = outcome
+        .judgement
+        .unmet
+        .iter()
+        .map(|unmet| json!({"fact": unmet.fact, "found": unmet.found}));
     summary["unmet"] = unmet.collect();
     summary
 }
 
 /// The summary of a history that was judged, however it came about.
-pub(crate) fn of_history(history: &History, verdicts: &[Verdict], standing: Standing, took: Duration) -> Value {
+pub(crate) fn of_history(
+    history: &History,
+    verdicts: &[Verdict],
+    standing: Standing,
+    took: Duration,
+) -> Value {
     let counts = |verdict: &Verdict| {
         let count = |outcome| u32::from(verdict.outcome == outcome);
         json!({
@@ -30,8 +44,10 @@ pub(crate) fn of_history(history: &History, verdicts: &[Verdict], standing: Stan
             "vacuous": count(Came::Vacuous),
         })
     };
-    let verdicts: Map<String, Value> =
-        verdicts.iter().map(|verdict| (verdict.property.name().to_owned(), counts(verdict))).collect();
+    let verdicts: Map<String, Value> = verdicts
+        .iter()
+        .map(|verdict| (verdict.property.name().to_owned(), counts(verdict)))
+        .collect();
     let wall = took.as_secs_f64();
     json!({
         "kind": "summary",

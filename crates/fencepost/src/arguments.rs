@@ -15,7 +15,9 @@ pub(crate) struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     pub(crate) fn of(request: &'a [Bytes]) -> Self {
-        let (name, rest) = request.split_first().map_or((&b""[..], request), |(name, rest)| (name.as_ref(), rest));
+        let (name, rest) = request
+            .split_first()
+            .map_or((&b""[..], request), |(name, rest)| (name.as_ref(), rest));
         Self { name, rest }
     }
 
@@ -28,7 +30,9 @@ impl<'a> Arguments<'a> {
     pub(crate) fn exactly<const N: usize>(&self) -> Result<&'a [Bytes; N], Refusal> {
         self.rest.try_into().map_err(|_| {
             let name = self.shown().to_lowercase();
-            Reply::error(format!("ERR wrong number of arguments for '{name}' command"))
+            Reply::error(format!(
+                "ERR wrong number of arguments for '{name}' command"
+            ))
         })
     }
 
@@ -43,15 +47,22 @@ impl<'a> Arguments<'a> {
 
     /// The name as far as an error shows it.
     fn shown(&self) -> String {
-        String::from_utf8_lossy(self.name).chars().take(128).collect()
+        String::from_utf8_lossy(self.name)
+            .chars()
+            .take(128)
+            .collect()
     }
 }
 
 /// A number without a sign.
 pub(crate) fn number(argument: &Bytes) -> Result<u64, Refusal> {
     // A database keeps 63 bits.
-    let digits = std::str::from_utf8(argument).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    let number = digits.and_then(|text| text.parse::<i64>().ok()).and_then(|number| u64::try_from(number).ok());
+    let digits = std::str::from_utf8(argument)
+        .ok()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits
+        .and_then(|text| text.parse::<i64>().ok())
+        .and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| Reply::error("ERR value is not an integer or out of range"))
 }
 
@@ -62,7 +73,19 @@ pub(crate) fn text(argument: &Bytes) -> Result<&str, Refusal> {
 
 /// The effects of a request that was answered with `reply`. A request that met a key is an event that faults can be
 /// set on.
-pub(crate) fn answer(connection: ConnectionId, reply: Reply, key: Option<(&Bytes, Did)>) -> Effects {
-    let touch = key.map(|(key, did)| Touch { key: key.clone(), did, expires_at: None });
-    Effects { replies: [(connection, reply)].into_iter().collect(), touches: touch.into_iter().collect(), close: false }
+pub(crate) fn answer(
+    connection: ConnectionId,
+    reply: Reply,
+    key: Option<(&Bytes, Did)>,
+) -> Effects {
+    let touch = key.map(|(key, did)| Touch {
+        key: key.clone(),
+        did,
+        expires_at: None,
+    });
+    Effects {
+        replies: [(connection, reply)].into_iter().collect(),
+        touches: touch.into_iter().collect(),
+        close: false,
+    }
 }

@@ -85,7 +85,9 @@ pub enum BundleError {
         source: serde_json::Error,
     },
     /// The bundle has another format.
-    #[error("{path} has bundle format {found}, and this version reads {FORMAT}; replay it with the version that wrote it")]
+    #[error(
+        "{path} has bundle format {found}, and this version reads {FORMAT}; replay it with the version that wrote it"
+    )]
     Format {
         /// The file.
         path: PathBuf,
@@ -93,7 +95,9 @@ pub enum BundleError {
         found: u64,
     },
     /// The history ends before the run did.
-    #[error("{path} is cut off after line {line}; what is there is as it was, but a run cannot be compared with it")]
+    #[error(
+        "{path} is cut off after line {line}; what is there is as it was, but a run cannot be compared with it"
+    )]
     CutOff {
         /// The file.
         path: PathBuf,
@@ -125,11 +129,25 @@ pub struct Differs {
 impl std::fmt::Display for Differs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.event {
-            Some(event) => writeln!(f, "the replay differs from the stored history, first at event {event}:")?,
-            None => writeln!(f, "the replay differs from the stored history in its header:")?,
+            Some(event) => writeln!(
+                f,
+                "the replay differs from the stored history, first at event {event}:"
+            )?,
+            None => writeln!(
+                f,
+                "the replay differs from the stored history in its header:"
+            )?,
         }
-        writeln!(f, "  stored:   {}", self.stored.as_deref().unwrap_or("(the end)"))?;
-        write!(f, "  replayed: {}", self.replayed.as_deref().unwrap_or("(the end)"))
+        writeln!(
+            f,
+            "  stored:   {}",
+            self.stored.as_deref().unwrap_or("(the end)")
+        )?;
+        write!(
+            f,
+            "  replayed: {}",
+            self.replayed.as_deref().unwrap_or("(the end)")
+        )
     }
 }
 
@@ -137,7 +155,13 @@ impl Bundle {
     /// The bundle of a run; `scenario_text` is the text of the file that the scenario, or the flip, stands in.
     #[must_use]
     pub fn new(origin: Origin, scenario_text: &str, outcome: &runner::Outcome) -> Self {
-        let runner::Outcome { plan, engine, history, verdicts, .. } = outcome;
+        let runner::Outcome {
+            plan,
+            engine,
+            history,
+            verdicts,
+            ..
+        } = outcome;
         Self {
             format: FORMAT,
             origin,
@@ -146,7 +170,10 @@ impl Bundle {
             scenario: plan.scenario.clone(),
             scenario_text: scenario_text.to_owned(),
             plan: plan.clone(),
-            verdicts: verdicts.iter().map(|verdict| (verdict.property, verdict.outcome)).collect(),
+            verdicts: verdicts
+                .iter()
+                .map(|verdict| (verdict.property, verdict.outcome))
+                .collect(),
             digest: history.digest(),
         }
     }
@@ -154,7 +181,12 @@ impl Bundle {
     /// The name of the folder that it goes to: scenario, seed and engine.
     #[must_use]
     pub fn folder(&self) -> String {
-        format!("{}-{}-{}", self.scenario.replace('/', "-"), self.seed, self.engine)
+        format!(
+            "{}-{}-{}",
+            self.scenario.replace('/', "-"),
+            self.seed,
+            self.engine
+        )
     }
 
     /// Writes the bundle into a folder of its own below `out`; returns that folder. The history goes first: a folder
@@ -164,7 +196,10 @@ impl Bundle {
     /// A folder or file cannot be written.
     pub fn write(&self, out: &Path, history: &History) -> Result<PathBuf, BundleError> {
         let folder = out.join(self.folder());
-        fs::create_dir_all(&folder).map_err(|source| BundleError::Write { path: folder.clone(), source })?;
+        fs::create_dir_all(&folder).map_err(|source| BundleError::Write {
+            path: folder.clone(),
+            source,
+        })?;
         let record = serde_json::to_string_pretty(self).expect("a bundle is plain data");
         for (name, text) in [(HISTORY, history.to_jsonl()), (RECORD, record + "\n")] {
             let path = folder.join(name);
@@ -180,11 +215,18 @@ impl Bundle {
     pub fn read(path: &Path) -> Result<Self, BundleError> {
         let path = record_path(path);
         let text = read(&path)?;
-        let broken = |source| BundleError::Broken { path: path.clone(), source };
+        let broken = |source| BundleError::Broken {
+            path: path.clone(),
+            source,
+        };
         // The format first: another one may have other fields.
-        let format = serde_json::from_str::<serde_json::Value>(&text).map_err(broken)?["format"].as_u64();
+        let format =
+            serde_json::from_str::<serde_json::Value>(&text).map_err(broken)?["format"].as_u64();
         match format {
-            Some(format) if format != u64::from(FORMAT) => Err(BundleError::Format { path, found: format }),
+            Some(format) if format != u64::from(FORMAT) => Err(BundleError::Format {
+                path,
+                found: format,
+            }),
             _ => serde_json::from_str(&text).map_err(broken),
         }
     }
@@ -203,19 +245,29 @@ impl Bundle {
         }
         if replayed.starts_with(&stored) {
             let line = stored.matches('\n').count();
-            return Err(BundleError::CutOff { path: stored_path, line });
+            return Err(BundleError::CutOff {
+                path: stored_path,
+                line,
+            });
         }
         Ok(Replay::Differs(first_difference(&stored, &replayed)))
     }
 }
 
 fn record_path(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join(RECORD) } else { path.to_owned() }
+    if path.is_dir() {
+        path.join(RECORD)
+    } else {
+        path.to_owned()
+    }
 }
 
 /// Bytes that are no UTF-8 are shown as what they are not: a history with them differs from every replay.
 fn read(path: &Path) -> Result<String, BundleError> {
-    let bytes = fs::read(path).map_err(|source| BundleError::Read { path: path.to_owned(), source })?;
+    let bytes = fs::read(path).map_err(|source| BundleError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -226,8 +278,13 @@ fn first_difference(stored: &str, replayed: &str) -> Differs {
     loop {
         let (old, new) = (stored.next(), replayed.next());
         if old != new || old.is_none() {
-            let whole = |line: Option<&str>| line.filter(|line| !line.is_empty()).map(str::to_owned);
-            return Differs { event: line.checked_sub(1), stored: whole(old), replayed: whole(new) };
+            let whole =
+                |line: Option<&str>| line.filter(|line| !line.is_empty()).map(str::to_owned);
+            return Differs {
+                event: line.checked_sub(1),
+                stored: whole(old),
+                replayed: whole(new),
+            };
         }
         line += 1;
     }

@@ -9,7 +9,10 @@ use crate::scenario::{Expect, Expectation};
 
 /// The property of that name.
 pub(crate) fn property(name: &str) -> Option<Property> {
-    Property::ALL.iter().copied().find(|property| property.name() == name)
+    Property::ALL
+        .iter()
+        .copied()
+        .find(|property| property.name() == name)
 }
 
 /// The names of all properties.
@@ -88,14 +91,24 @@ impl Judgement {
                 standing: standing(expected, verdict.outcome),
             }
         };
-        Self { rows: verdicts.iter().map(row).collect(), unmet }
+        Self {
+            rows: verdicts.iter().map(row).collect(),
+            unmet,
+        }
     }
 
     /// What the run came to as a whole. A property that came out otherwise beats one that shows nothing.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        let facts = if self.unmet.is_empty() { Standing::AsExpected } else { Standing::Vacuous };
-        self.rows.iter().map(|row| row.standing).fold(facts, Standing::max)
+        let facts = if self.unmet.is_empty() {
+            Standing::AsExpected
+        } else {
+            Standing::Vacuous
+        };
+        self.rows
+            .iter()
+            .map(|row| row.standing)
+            .fold(facts, Standing::max)
     }
 }
 
@@ -126,21 +139,37 @@ mod tests {
             (Some(N), [1, 1, 0]),
         ];
         for (expected, codes) in table {
-            let came =
-                [Outcome::Holds, Outcome::Violated, Outcome::Vacuous].map(|came| standing(expected, came).exit_code());
+            let came = [Outcome::Holds, Outcome::Violated, Outcome::Vacuous]
+                .map(|came| standing(expected, came).exit_code());
             assert_eq!(came, codes, "{expected:?}");
         }
     }
 
     #[test]
     fn an_unmet_fact_makes_a_run_vacuous_unless_a_property_came_out_otherwise() {
-        let row =
-            |standing| Row { property: Property::MutualExclusion, expected: None, outcome: Outcome::Holds, standing };
-        let unmet = Unmet { fact: "c1 acquired".into(), found: "c1 never acquired".into() };
+        let row = |standing| Row {
+            property: Property::MutualExclusion,
+            expected: None,
+            outcome: Outcome::Holds,
+            standing,
+        };
+        let unmet = Unmet {
+            fact: "c1 acquired".into(),
+            found: "c1 never acquired".into(),
+        };
         let whole = |rows, unmet| Judgement { rows, unmet }.standing().exit_code();
         assert_eq!(whole(vec![row(Standing::AsExpected)], vec![]), 0);
-        assert_eq!(whole(vec![row(Standing::AsExpected)], vec![unmet.clone()]), 2);
-        assert_eq!(whole(vec![row(Standing::Vacuous), row(Standing::Otherwise)], vec![unmet]), 1);
+        assert_eq!(
+            whole(vec![row(Standing::AsExpected)], vec![unmet.clone()]),
+            2
+        );
+        assert_eq!(
+            whole(
+                vec![row(Standing::Vacuous), row(Standing::Otherwise)],
+                vec![unmet]
+            ),
+            1
+        );
         assert_eq!(whole(vec![row(Standing::Vacuous)], vec![]), 2);
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use fencepost_checker::history::Role;
 use fencepost_world::Stream;
 use fencepost_world::plan::{
-    Action as DrawnAction, Fault as DrawnFault, Heal as DrawnHeal, HostPlan, LatencyPlan, LinkPlan, NetworkPlan,
-    Trigger as DrawnTrigger, WorldPlan,
+    Action as DrawnAction, Fault as DrawnFault, Heal as DrawnHeal, HostPlan, LatencyPlan, LinkPlan,
+    NetworkPlan, Trigger as DrawnTrigger, WorldPlan,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{
-    Action, Client, Draw, Drawable, Elapsed, Fault, Fencing, Fsync, Heal, Kind, Order, Persistence, Release, Scenario,
-    Token, Trigger,
+    Action, Client, Draw, Drawable, Elapsed, Fault, Fencing, Fsync, Heal, Kind, Order, Persistence,
+    Release, Scenario, Token, Trigger,
 };
 
 /// Everything that a run needs, in integers.
@@ -38,7 +38,10 @@ pub struct Plan {
 /// The lock under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields are those of the scenario's System, and documented there")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the scenario's System, and documented there"
+)]
 pub struct SystemPlan {
     pub kind: Kind,
     pub nodes: u32,
@@ -110,9 +113,18 @@ impl Plan {
             call_bound: scenario.call_bound,
             world: draw.world(scenario),
             system: draw.system(scenario),
-            node: NodePlan { persistence: scenario.node.persistence, fsync: scenario.node.fsync() },
-            resource: ResourcePlan { fencing: scenario.resource.fencing() },
-            clients: scenario.clients.iter().map(|client| draw.client(client)).collect(),
+            node: NodePlan {
+                persistence: scenario.node.persistence,
+                fsync: scenario.node.fsync(),
+            },
+            resource: ResourcePlan {
+                fencing: scenario.resource.fencing(),
+            },
+            clients: scenario
+                .clients
+                .iter()
+                .map(|client| draw.client(client))
+                .collect(),
         }
     }
 }
@@ -133,16 +145,37 @@ impl Drawing {
             seed: self.seed,
             horizon: scenario.horizon,
             settle: scenario.settle,
-            hosts: scenario.hosts().iter().map(|(name, role)| self.host(scenario, name, role)).collect(),
-            network: NetworkPlan { latency: latency(&scenario.network.latency), links: links(scenario) },
-            faults: scenario.faults.iter().enumerate().map(|(index, fault)| self.fault(index, fault)).collect(),
+            hosts: scenario
+                .hosts()
+                .iter()
+                .map(|(name, role)| self.host(scenario, name, role))
+                .collect(),
+            network: NetworkPlan {
+                latency: latency(&scenario.network.latency),
+                links: links(scenario),
+            },
+            faults: scenario
+                .faults
+                .iter()
+                .enumerate()
+                .map(|(index, fault)| self.fault(index, fault))
+                .collect(),
         }
     }
 
     fn host(self, scenario: &Scenario, name: &str, role: Role) -> HostPlan {
-        let clock = scenario.clocks.iter().find(|clock| clock.host.get_ref() == name);
-        let rate_ppm = clock.map_or(0, |clock| self.one(&format!("{name}/rate"), &clock.rate_ppm).0);
-        HostPlan { name: name.to_owned(), role, rate_ppm }
+        let clock = scenario
+            .clocks
+            .iter()
+            .find(|clock| clock.host.get_ref() == name);
+        let rate_ppm = clock.map_or(0, |clock| {
+            self.one(&format!("{name}/rate"), &clock.rate_ppm).0
+        });
+        HostPlan {
+            name: name.to_owned(),
+            role,
+            rate_ppm,
+        }
     }
 
     fn system(self, scenario: &Scenario) -> SystemPlan {
@@ -178,33 +211,70 @@ impl Drawing {
 
     fn fault(self, index: usize, fault: &Fault) -> DrawnFault {
         let label = |what: &str| format!("fault-{index}/{what}");
-        DrawnFault { trigger: self.trigger(&label("when"), &fault.trigger), action: self.action(&label, &fault.action) }
+        DrawnFault {
+            trigger: self.trigger(&label("when"), &fault.trigger),
+            action: self.action(&label, &fault.action),
+        }
     }
 
     fn trigger(self, label: &str, trigger: &Trigger) -> DrawnTrigger {
         match trigger {
             Trigger::At(at) => DrawnTrigger::At(self.one(label, at)),
-            Trigger::On { event, nth, after } => {
-                DrawnTrigger::On { event: event.clone(), nth: *nth, after: self.one(label, after) }
-            }
+            Trigger::On { event, nth, after } => DrawnTrigger::On {
+                event: event.clone(),
+                nth: *nth,
+                after: self.one(label, after),
+            },
         }
     }
 
     fn action(self, label: &dyn Fn(&str) -> String, action: &Action) -> DrawnAction {
         match action.clone() {
-            Action::Pause { host, lasts } => DrawnAction::Pause { host, lasts: self.one(&label("for"), &lasts) },
-            Action::Crash { host, how, down_for } => {
+            Action::Pause { host, lasts } => DrawnAction::Pause {
+                host,
+                lasts: self.one(&label("for"), &lasts),
+            },
+            Action::Crash {
+                host,
+                how,
+                down_for,
+            } => {
                 let down_for = down_for.map(|down_for| self.one(&label("down-for"), &down_for));
-                DrawnAction::Crash { host, how, down_for }
+                DrawnAction::Crash {
+                    host,
+                    how,
+                    down_for,
+                }
             }
-            Action::Partition { left, right, how, heal } => {
-                DrawnAction::Partition { left, right, how, heal: self.heal(&label("heal"), heal) }
-            }
-            Action::Delay { left, right, extra, heal } => {
+            Action::Partition {
+                left,
+                right,
+                how,
+                heal,
+            } => DrawnAction::Partition {
+                left,
+                right,
+                how,
+                heal: self.heal(&label("heal"), heal),
+            },
+            Action::Delay {
+                left,
+                right,
+                extra,
+                heal,
+            } => {
                 let extra = self.one(&label("by"), &extra);
-                DrawnAction::Delay { left, right, extra, heal: self.heal(&label("heal"), heal) }
+                DrawnAction::Delay {
+                    left,
+                    right,
+                    extra,
+                    heal: self.heal(&label("heal"), heal),
+                }
             }
-            Action::ClockStep { host, by } => DrawnAction::ClockStep { host, by_ns: self.one(&label("by"), &by).0 },
+            Action::ClockStep { host, by } => DrawnAction::ClockStep {
+                host,
+                by_ns: self.one(&label("by"), &by).0,
+            },
         }
     }
 
@@ -219,17 +289,24 @@ impl Drawing {
 
 /// Ranges of latencies stay ranges: the world draws from them for each message or link.
 fn latency(range: &Draw<Duration>) -> LatencyPlan {
-    LatencyPlan { min: range.min(), max: range.max() }
+    LatencyPlan {
+        min: range.min(),
+        max: range.max(),
+    }
 }
 
 fn links(scenario: &Scenario) -> Vec<LinkPlan> {
     let plan = |link: &crate::scenario::Link| {
         let (left, right) = &link.between;
-        LinkPlan { between: (left.get_ref().clone(), right.get_ref().clone()), latency: latency(&link.latency) }
+        LinkPlan {
+            between: (left.get_ref().clone(), right.get_ref().clone()),
+            latency: latency(&link.latency),
+        }
     };
     scenario.links.iter().map(plan).collect()
 }
 
 fn whole_millis(duration: Duration) -> Duration {
-    Duration::from_secs(duration.as_secs()) + Duration::from_millis(u64::from(duration.subsec_millis()))
+    Duration::from_secs(duration.as_secs())
+        + Duration::from_millis(u64::from(duration.subsec_millis()))
 }

@@ -27,7 +27,11 @@ pub(crate) struct RedisServer {
 impl RedisServer {
     /// A server with an empty disk.
     pub(crate) fn new(config: Config) -> Self {
-        Self { config, disk: Disk::default(), node: None }
+        Self {
+            config,
+            disk: Disk::default(),
+            node: None,
+        }
     }
 }
 
@@ -61,7 +65,9 @@ impl Service for RedisServer {
     }
 
     fn handle(&mut self, now: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
-        self.node.as_mut().map_or_else(Effects::default, |node| node.handle(now, connection, request))
+        self.node.as_mut().map_or_else(Effects::default, |node| {
+            node.handle(now, connection, request)
+        })
     }
 
     fn next_deadline(&self) -> Option<UnixTime> {
@@ -69,10 +75,14 @@ impl Service for RedisServer {
     }
 
     fn tick(&mut self, now: UnixTime) -> Effects {
-        self.node.as_mut().map_or_else(Effects::default, |node| node.tick(now))
+        self.node
+            .as_mut()
+            .map_or_else(Effects::default, |node| node.tick(now))
     }
 
     fn protocol(&self, connection: ConnectionId) -> Protocol {
-        self.node.as_ref().map_or(Protocol::Resp2, |node| node.protocol(connection))
+        self.node
+            .as_ref()
+            .map_or(Protocol::Resp2, |node| node.protocol(connection))
     }
 }

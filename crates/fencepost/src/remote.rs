@@ -25,7 +25,10 @@ pub(crate) struct SequenceClient {
 impl SequenceClient {
     /// A client on `from`, if the world has a sequence.
     pub(crate) fn new(from: Host) -> Option<Self> {
-        Some(Self { from, to: Host::find(SEQUENCE)? })
+        Some(Self {
+            from,
+            to: Host::find(SEQUENCE)?,
+        })
     }
 
     /// The next number of that name.
@@ -34,7 +37,10 @@ impl SequenceClient {
     /// Why there is none.
     pub(crate) async fn next(&self, name: &[u8]) -> RedisResult<u64> {
         let mut connection = self.from.connect(self.to).await?;
-        redis::cmd("NEXT").arg(name).query_async(&mut connection).await
+        redis::cmd("NEXT")
+            .arg(name)
+            .query_async(&mut connection)
+            .await
     }
 }
 
@@ -68,7 +74,13 @@ impl ResourceClient {
     /// client's place among the hosts.
     pub(crate) fn new(from: Host, place: usize) -> Option<Self> {
         let operation = u64::try_from(place).ok()? * 1_000_000;
-        Some(Self { from, to: Host::find(RESOURCE)?, connection: None, client: from.name().to_string(), operation })
+        Some(Self {
+            from,
+            to: Host::find(RESOURCE)?,
+            connection: None,
+            client: from.name().to_string(),
+            operation,
+        })
     }
 
     pub(crate) async fn read(&mut self, of: For<'_>) -> RedisResult<Reading> {
@@ -77,7 +89,12 @@ impl ResourceClient {
         Ok(Reading { value, version })
     }
 
-    pub(crate) async fn write(&mut self, of: For<'_>, computed_from: Reading, value: i64) -> RedisResult<()> {
+    pub(crate) async fn write(
+        &mut self,
+        of: For<'_>,
+        computed_from: Reading,
+        value: i64,
+    ) -> RedisResult<()> {
         let mut command = self.command("WRITE", of);
         command.arg(computed_from.version).arg(value);
         self.ask(command).await
@@ -85,9 +102,16 @@ impl ResourceClient {
 
     fn command(&mut self, name: &str, of: For<'_>) -> Cmd {
         self.operation += 1;
-        let token = of.token.map_or_else(|| "-".to_owned(), |token| token.to_string());
+        let token = of
+            .token
+            .map_or_else(|| "-".to_owned(), |token| token.to_string());
         let mut command = redis::cmd(name);
-        command.arg(of.key).arg(&self.client).arg(of.attempt.0).arg(self.operation).arg(token);
+        command
+            .arg(of.key)
+            .arg(&self.client)
+            .arg(of.attempt.0)
+            .arg(self.operation)
+            .arg(token);
         command
     }
 
@@ -97,7 +121,10 @@ impl ResourceClient {
             Either::Left((answer, _)) => answer,
             Either::Right(_) => Err(timed_out()),
         };
-        if answer.as_ref().is_err_and(RedisError::is_unrecoverable_error) {
+        if answer
+            .as_ref()
+            .is_err_and(RedisError::is_unrecoverable_error)
+        {
             self.connection = None;
         }
         answer
@@ -106,12 +133,19 @@ impl ResourceClient {
     async fn send<T: FromRedisValue>(&mut self, command: Cmd) -> RedisResult<T> {
         let mut connection = match &self.connection {
             Some(connection) => connection.clone(),
-            None => self.connection.insert(self.from.connect(self.to).await?).clone(),
+            None => self
+                .connection
+                .insert(self.from.connect(self.to).await?)
+                .clone(),
         };
         command.query_async(&mut connection).await
     }
 }
 
 fn timed_out() -> RedisError {
-    std::io::Error::new(std::io::ErrorKind::TimedOut, "the resource did not answer in time").into()
+    std::io::Error::new(
+        std::io::ErrorKind::TimedOut,
+        "the resource did not answer in time",
+    )
+    .into()
 }

@@ -66,7 +66,11 @@ impl Resource {
     /// A resource without any rows. `name` is its host's.
     #[must_use]
     pub fn new(name: &str, fencing: Fencing) -> Self {
-        Self { name: name.into(), fencing, booted: false }
+        Self {
+            name: name.into(),
+            fencing,
+            booted: false,
+        }
     }
 }
 
@@ -82,9 +86,19 @@ struct Operation<'a> {
 impl<'a> Operation<'a> {
     fn of(arguments: [&'a Bytes; 5]) -> Result<Self, Refusal> {
         let [key, client, attempt, id, token] = arguments;
-        let token = if token.as_ref() == b"-" { None } else { Some(number(token)?) };
+        let token = if token.as_ref() == b"-" {
+            None
+        } else {
+            Some(number(token)?)
+        };
         let client = text(client)?.into();
-        Ok(Self { key: text(key)?, client, attempt: Attempt(number(attempt)?), id: number(id)?, token })
+        Ok(Self {
+            key: text(key)?,
+            client,
+            attempt: Attempt(number(attempt)?),
+            id: number(id)?,
+            token,
+        })
     }
 }
 
@@ -92,7 +106,8 @@ impl Service for Resource {
     fn boot(&mut self, _: UnixTime) {
         // Only the first time: the data outlive the process.
         if !std::mem::replace(&mut self.booted, true) {
-            with_database(empty).unwrap_or_else(|error| panic!("an in-memory database can be emptied: {error}"));
+            with_database(empty)
+                .unwrap_or_else(|error| panic!("an in-memory database can be emptied: {error}"));
         }
     }
 
@@ -104,7 +119,10 @@ impl Service for Resource {
 
     fn handle(&mut self, _: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
         let (reply, events) = self.carry_out(request);
-        let key = request.get(1).filter(|_| !events.is_empty()).map(|key| (key, touched(&events)));
+        let key = request
+            .get(1)
+            .filter(|_| !events.is_empty())
+            .map(|key| (key, touched(&events)));
         let effects = answer(connection, reply, key);
         if let Some(host) = Host::find(&self.name) {
             events.into_iter().for_each(|event| host.record(event));
@@ -137,11 +155,24 @@ impl Resource {
         let [key, client, attempt, id, token] = arguments.exactly()?;
         let operation = Operation::of([key, client, attempt, id, token])?;
         let (before, found) = self.query(&operation, |database, token| match self.fencing {
-            Fencing::Token => one(database, READ_FENCED, params![operation.key, token], value_and_version),
-            Fencing::None | Fencing::TokenStrict => one(database, READ, params![operation.key], value_and_version),
+            Fencing::Token => one(
+                database,
+                READ_FENCED,
+                params![operation.key, token],
+                value_and_version,
+            ),
+            Fencing::None | Fencing::TokenStrict => {
+                one(database, READ, params![operation.key], value_and_version)
+            }
         })?;
-        let Some((value, version)) = found else { return Ok(self.fenced(&operation, before, false)) };
-        let mut events = if self.fencing == Fencing::Token { self.registered(&operation, before) } else { Vec::new() };
+        let Some((value, version)) = found else {
+            return Ok(self.fenced(&operation, before, false));
+        };
+        let mut events = if self.fencing == Fencing::Token {
+            self.registered(&operation, before)
+        } else {
+            Vec::new()
+        };
         events.push(What::ReadApplied {
             resource: self.name.clone(),
             key: operation.key.into(),
@@ -151,7 +182,13 @@ impl Resource {
             token: operation.token,
             version,
         });
-        Ok((Reply::Array(vec![Reply::bulk(value), Reply::Integer(i64::try_from(version).unwrap_or(i64::MAX))]), events))
+        Ok((
+            Reply::Array(vec![
+                Reply::bulk(value),
+                Reply::Integer(i64::try_from(version).unwrap_or(i64::MAX)),
+            ]),
+            events,
+        ))
     }
 
     fn write(&self, arguments: Arguments<'_>) -> Result<(Reply, Vec<What>), Refusal> {
@@ -163,10 +200,14 @@ impl Resource {
             match self.fencing {
                 Fencing::None => one(database, WRITE, params![key, value], version),
                 Fencing::Token => one(database, WRITE_FENCED, params![key, value, token], version),
-                Fencing::TokenStrict => one(database, WRITE_STRICT, params![key, value, token], version),
+                Fencing::TokenStrict => {
+                    one(database, WRITE_STRICT, params![key, value, token], version)
+                }
             }
         })?;
-        let Some(after) = found else { return Ok(self.fenced(&operation, before, true)) };
+        let Some(after) = found else {
+            return Ok(self.fenced(&operation, before, true));
+        };
         let mut events = self.registered(&operation, before);
         events.push(What::WriteApplied {
             resource: self.name.clone(),
@@ -192,19 +233,26 @@ impl Resource {
         let token = match (self.fencing, operation.token) {
             (Fencing::None, _) => -1,
             (_, Some(token)) => i64::try_from(token).unwrap_or(i64::MAX),
-            (_, None) => return Err(Reply::error("NOTOKEN this resource asks for a fencing token")),
+            (_, None) => {
+                return Err(Reply::error(
+                    "NOTOKEN this resource asks for a fencing token",
+                ));
+            }
         };
         with_database(|database| {
             database.prepare_cached(CREATE)?.execute([operation.key])?;
-            let mark: i64 = database.prepare_cached(MARK)?.query_row([operation.key], |row| row.get(0))?;
+            let mark: i64 = database
+                .prepare_cached(MARK)?
+                .query_row([operation.key], |row| row.get(0))?;
             Ok((u64::try_from(mark).ok(), act(database, token)?))
         })
         .map_err(|error| Reply::error(format!("ERR database: {error}")))
     }
 
     fn registered(&self, operation: &Operation<'_>, before: Option<u64>) -> Vec<What> {
-        let raised =
-            operation.token.filter(|token| self.fencing != Fencing::None && before.is_none_or(|mark| mark < *token));
+        let raised = operation.token.filter(|token| {
+            self.fencing != Fencing::None && before.is_none_or(|mark| mark < *token)
+        });
         let event = raised.map(|token| What::Registered {
             resource: self.name.clone(),
             key: operation.key.into(),
@@ -215,7 +263,12 @@ impl Resource {
         event.into_iter().collect()
     }
 
-    fn fenced(&self, operation: &Operation<'_>, before: Option<u64>, write: bool) -> (Reply, Vec<What>) {
+    fn fenced(
+        &self,
+        operation: &Operation<'_>,
+        before: Option<u64>,
+        write: bool,
+    ) -> (Reply, Vec<What>) {
         let registered = before.unwrap_or_default();
         let token = operation.token.unwrap_or_default();
         let event = What::OperationRefused {
@@ -228,7 +281,12 @@ impl Resource {
             registered,
             write,
         };
-        (Reply::error(format!("FENCED token {token} after {registered} was registered")), vec![event])
+        (
+            Reply::error(format!(
+                "FENCED token {token} after {registered} was registered"
+            )),
+            vec![event],
+        )
     }
 }
 
@@ -249,7 +307,10 @@ fn open() -> rusqlite::Result<Connection> {
 }
 
 fn empty(database: &Connection) -> rusqlite::Result<()> {
-    database.prepare_cached("DELETE FROM record")?.execute([]).map(|_| ())
+    database
+        .prepare_cached("DELETE FROM record")?
+        .execute([])
+        .map(|_| ())
 }
 
 /// The only row that a statement gives, if it gives one.
@@ -259,11 +320,15 @@ fn one<T>(
     parameters: impl rusqlite::Params,
     read: fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
-    database.prepare_cached(statement)?.query_row(parameters, read).optional()
+    database
+        .prepare_cached(statement)?
+        .query_row(parameters, read)
+        .optional()
 }
 
 fn version(row: &Row<'_>) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(0).map(|version| u64::try_from(version).unwrap_or_default())
+    row.get::<_, i64>(0)
+        .map(|version| u64::try_from(version).unwrap_or_default())
 }
 
 fn value_and_version(row: &Row<'_>) -> rusqlite::Result<(Vec<u8>, u64)> {

@@ -45,10 +45,23 @@ impl Outcome {
     #[must_use]
     pub fn judge(scenario: &Scenario, plan: Plan, engine: EngineKind, history: History) -> Self {
         let verdicts = judge(&history);
-        let facts = scenario.expect.facts.iter().filter_map(|fact| fact.check(&history).err());
-        let unmet = faults_fired(&plan.world.faults, &history).into_iter().chain(facts).collect();
+        let facts = scenario
+            .expect
+            .facts
+            .iter()
+            .filter_map(|fact| fact.check(&history).err());
+        let unmet = faults_fired(&plan.world.faults, &history)
+            .into_iter()
+            .chain(facts)
+            .collect();
         let judgement = Judgement::new(&scenario.expect, &verdicts, unmet);
-        Self { plan, engine, history, verdicts, judgement }
+        Self {
+            plan,
+            engine,
+            history,
+            verdicts,
+            judgement,
+        }
     }
 
     /// What the run came to as a whole.
@@ -75,8 +88,18 @@ pub fn run_with<S: LockSystem>(plan: &Plan, engine: EngineKind, system: S) -> Hi
     let (system, calls) = (Rc::new(system), Calls::default());
     for (place, client) in plan.clients.iter().enumerate() {
         let (own, system, calls) = (client.clone(), Rc::clone(&system), Rc::clone(&calls));
-        let program = move |host| workload::counter(host, place, own.clone(), Rc::clone(&system), Rc::clone(&calls));
-        world.program(&client.name, program).expect("a client is a host");
+        let program = move |host| {
+            workload::counter(
+                host,
+                place,
+                own.clone(),
+                Rc::clone(&system),
+                Rc::clone(&calls),
+            )
+        };
+        world
+            .program(&client.name, program)
+            .expect("a client is a host");
     }
     let events = world.run();
     let header = Header {
@@ -93,7 +116,9 @@ fn serve(plan: &Plan, world: &mut World) {
     for host in &plan.world.hosts {
         let served = match host.role {
             Role::Node => world.serve(&host.name, RedisServer::new(config(&plan.node))),
-            Role::Resource => world.serve(&host.name, Resource::new(&host.name, plan.resource.fencing)),
+            Role::Resource => {
+                world.serve(&host.name, Resource::new(&host.name, plan.resource.fencing))
+            }
             Role::Sequence => world.serve(&host.name, Sequence::default()),
             Role::Client => Ok(()),
         };
@@ -104,7 +129,12 @@ fn serve(plan: &Plan, world: &mut World) {
 fn config(node: &NodePlan) -> Config {
     let persistence = match (node.persistence, node.fsync) {
         (scenario::Persistence::None, _) => Persistence::None,
-        (scenario::Persistence::Aof, scenario::Fsync::Always) => Persistence::Aof { fsync: Fsync::Always },
+        (scenario::Persistence::Aof, scenario::Fsync::Always) => Persistence::Aof {
+            fsync: Fsync::Always,
+        },
     };
-    Config { persistence, ..Config::default() }
+    Config {
+        persistence,
+        ..Config::default()
+    }
 }

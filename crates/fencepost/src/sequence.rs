@@ -49,7 +49,11 @@ impl Service for Sequence {
         match self.next(arguments) {
             Ok(token) => {
                 let reply = Reply::Integer(i64::try_from(token).unwrap_or(i64::MAX));
-                answer(connection, reply, request.get(1).map(|name| (name, Did::Overwritten)))
+                answer(
+                    connection,
+                    reply,
+                    request.get(1).map(|name| (name, Did::Overwritten)),
+                )
             }
             Err(refusal) => answer(connection, refusal, None),
         }
@@ -61,9 +65,17 @@ mod tests {
     use super::*;
 
     fn ask(sequence: &mut Sequence, request: &[&str]) -> Reply {
-        let request: Vec<Bytes> = request.iter().map(|part| Bytes::copy_from_slice(part.as_bytes())).collect();
+        let request: Vec<Bytes> = request
+            .iter()
+            .map(|part| Bytes::copy_from_slice(part.as_bytes()))
+            .collect();
         let effects = sequence.handle(UnixTime::default(), ConnectionId(1), &request);
-        effects.replies.into_iter().map(|(_, reply)| reply).next().expect("a reply")
+        effects
+            .replies
+            .into_iter()
+            .map(|(_, reply)| reply)
+            .next()
+            .expect("a reply")
     }
 
     #[test]
@@ -82,9 +94,18 @@ mod tests {
     fn wrong_requests_get_errors_and_take_no_number() {
         let mut sequence = Sequence::new();
         let error = |text: &'static str| Reply::Error(text.into());
-        assert_eq!(ask(&mut sequence, &["NEXT"]), error("ERR wrong number of arguments for 'next' command"));
-        assert_eq!(ask(&mut sequence, &["NEXT", "a", "b"]), error("ERR wrong number of arguments for 'next' command"));
-        assert_eq!(ask(&mut sequence, &["GET", "a"]), error("ERR unknown command 'GET'"));
+        assert_eq!(
+            ask(&mut sequence, &["NEXT"]),
+            error("ERR wrong number of arguments for 'next' command")
+        );
+        assert_eq!(
+            ask(&mut sequence, &["NEXT", "a", "b"]),
+            error("ERR wrong number of arguments for 'next' command")
+        );
+        assert_eq!(
+            ask(&mut sequence, &["GET", "a"]),
+            error("ERR unknown command 'GET'")
+        );
         assert_eq!(ask(&mut sequence, &[]), error("ERR unknown command ''"));
         assert_eq!(ask(&mut sequence, &["NEXT", "a"]), Reply::Integer(1));
     }

@@ -18,12 +18,29 @@ pub(crate) const KEY: &str = "counter";
 pub(crate) type Calls = Rc<Cell<u64>>;
 
 /// The program of one client.
-pub(crate) async fn counter<S: LockSystem>(host: Host, place: usize, plan: ClientPlan, system: Rc<S>, calls: Calls) {
+pub(crate) async fn counter<S: LockSystem>(
+    host: Host,
+    place: usize,
+    plan: ClientPlan,
+    system: Rc<S>,
+    calls: Calls,
+) {
     host.mark("started").await;
     host.sleep(plan.start).await;
-    let worker = Worker { host, name: host.name(), lock: system.client(host), calls };
-    let mut retry = Retry { stream: host.stream("retry"), least: plan.retry.0, most: plan.retry.1 };
-    let Some(mut resource) = ResourceClient::new(host, place) else { return };
+    let worker = Worker {
+        host,
+        name: host.name(),
+        lock: system.client(host),
+        calls,
+    };
+    let mut retry = Retry {
+        stream: host.stream("retry"),
+        least: plan.retry.0,
+        most: plan.retry.1,
+    };
+    let Some(mut resource) = ResourceClient::new(host, place) else {
+        return;
+    };
     for round in &plan.rounds {
         if let Some(held) = worker.acquire(plan.tries, &mut retry).await {
             worker.work(&mut resource, &held, round).await;
@@ -89,14 +106,27 @@ impl<C: LockClient> Worker<C> {
             clock: held.clock,
             votes: held.votes.clone(),
         });
-        self.host.record(What::Entered { client: self.name(), attempt: held.attempt, key: key() });
+        self.host.record(What::Entered {
+            client: self.name(),
+            attempt: held.attempt,
+            key: key(),
+        });
         Some(held)
     }
 
     /// One read, some thought, one write of what came of it. Without an answer to the read nothing is written; whether
     /// a write without an answer was applied, the client does not know.
-    async fn work(&self, resource: &mut ResourceClient, held: &Acquired<C::Held>, round: &RoundPlan) {
-        let of = For { key: KEY, attempt: held.attempt, token: held.token };
+    async fn work(
+        &self,
+        resource: &mut ResourceClient,
+        held: &Acquired<C::Held>,
+        round: &RoundPlan,
+    ) {
+        let of = For {
+            key: KEY,
+            attempt: held.attempt,
+            token: held.token,
+        };
         if let Ok(reading) = resource.read(of).await {
             self.host.mark("read").await;
             self.host.sleep(round.think).await;
@@ -105,13 +135,21 @@ impl<C: LockClient> Worker<C> {
             self.host.mark("wrote").await;
         }
         self.host.sleep(round.hold).await;
-        self.host.record(What::Left { client: self.name(), attempt: held.attempt, key: key() });
+        self.host.record(What::Left {
+            client: self.name(),
+            attempt: held.attempt,
+            key: key(),
+        });
     }
 
     async fn release(&self, mut held: Acquired<C::Held>) {
         self.host.mark("releasing").await;
         let (attempt, call) = (held.attempt, self.call_begun(Operation::Release));
-        self.host.record(What::ReleaseCalled { client: self.name(), attempt, key: key() });
+        self.host.record(What::ReleaseCalled {
+            client: self.name(),
+            attempt,
+            key: key(),
+        });
         let outcome = self.lock.release(&mut held.held).await;
         self.call_ended(call);
         self.release_ended(attempt, outcome);
@@ -119,18 +157,31 @@ impl<C: LockClient> Worker<C> {
     }
 
     fn release_ended(&self, attempt: Attempt, outcome: fencepost_checker::history::ReleaseOutcome) {
-        self.host.record(What::ReleaseEnded { client: self.name(), attempt, key: key(), outcome });
+        self.host.record(What::ReleaseEnded {
+            client: self.name(),
+            attempt,
+            key: key(),
+            outcome,
+        });
     }
 
     fn call_begun(&self, operation: Operation) -> u64 {
         let call = self.calls.get();
         self.calls.set(call + 1);
-        self.host.record(What::CallBegun { client: self.name(), call, operation, key: key() });
+        self.host.record(What::CallBegun {
+            client: self.name(),
+            call,
+            operation,
+            key: key(),
+        });
         call
     }
 
     fn call_ended(&self, call: u64) {
-        self.host.record(What::CallEnded { client: self.name(), call });
+        self.host.record(What::CallEnded {
+            client: self.name(),
+            call,
+        });
     }
 
     fn name(&self) -> Name {

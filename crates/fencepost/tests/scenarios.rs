@@ -16,14 +16,27 @@ fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for scenario in catalogue() {
-        let flips: Vec<Scenario> = scenario.flips.iter().map(|flip| flip.scenario.clone()).collect();
-        assert!(!flips.is_empty(), "{} proves by no flip that it tests something", scenario.name);
+        let flips: Vec<Scenario> = scenario
+            .flips
+            .iter()
+            .map(|flip| flip.scenario.clone())
+            .collect();
+        assert!(
+            !flips.is_empty(),
+            "{} proves by no flip that it tests something",
+            scenario.name
+        );
         for one in std::iter::once(scenario).chain(flips) {
             trials.extend(trials_of(one));
         }
     }
-    let canaries = embedded().iter().filter(|(name, _)| name.starts_with("canary/"));
-    trials.extend(canaries.map(|(name, _)| Trial::test(format!("{name} must not pass"), move || canary(name))));
+    let canaries = embedded()
+        .iter()
+        .filter(|(name, _)| name.starts_with("canary/"));
+    trials.extend(
+        canaries
+            .map(|(name, _)| Trial::test(format!("{name} must not pass"), move || canary(name))),
+    );
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -32,10 +45,14 @@ fn trials_of(scenario: Scenario) -> [Trial; 2] {
     let other = scenario.clone();
     [
         Trial::test(format!("{name} on event"), move || {
-            SEEDS.into_iter().try_for_each(|seed| as_expected(&scenario, seed, EngineKind::Event).map(drop))
+            SEEDS
+                .into_iter()
+                .try_for_each(|seed| as_expected(&scenario, seed, EngineKind::Event).map(drop))
         }),
         Trial::test(format!("{name} on turmoil, and parity"), move || {
-            SEEDS_ON_TURMOIL.into_iter().try_for_each(|seed| parity(&other, seed))
+            SEEDS_ON_TURMOIL
+                .into_iter()
+                .try_for_each(|seed| parity(&other, seed))
         }),
     ]
 }
@@ -50,8 +67,21 @@ fn as_expected(scenario: &Scenario, seed: u64, engine: EngineKind) -> Result<Out
         .rows
         .iter()
         .filter(|row| row.standing != Standing::AsExpected)
-        .map(|row| format!("{}: expected {:?}, came out {:?}", row.property.name(), row.expected, row.outcome))
-        .chain(outcome.judgement.unmet.iter().map(|unmet| format!("not shown: {}, but {}", unmet.fact, unmet.found)))
+        .map(|row| {
+            format!(
+                "{}: expected {:?}, came out {:?}",
+                row.property.name(),
+                row.expected,
+                row.outcome
+            )
+        })
+        .chain(
+            outcome
+                .judgement
+                .unmet
+                .iter()
+                .map(|unmet| format!("not shown: {}, but {}", unmet.fact, unmet.found)),
+        )
         .collect();
     Err(format!("seed {seed}, engine {engine}: {}", wrong.join("; ")).into())
 }
@@ -61,12 +91,22 @@ fn parity(scenario: &Scenario, seed: u64) -> Result<(), Failed> {
     let turmoil = as_expected(scenario, seed, EngineKind::Turmoil)?;
     let event = as_expected(scenario, seed, EngineKind::Event)?;
     let verdicts = |outcome: &Outcome| -> Vec<(Property, Came)> {
-        outcome.judgement.rows.iter().map(|row| (row.property, row.outcome)).collect()
+        outcome
+            .judgement
+            .rows
+            .iter()
+            .map(|row| (row.property, row.outcome))
+            .collect()
     };
     if verdicts(&turmoil) == verdicts(&event) {
         return Ok(());
     }
-    Err(format!("seed {seed}: event {:?}, turmoil {:?}", verdicts(&event), verdicts(&turmoil)).into())
+    Err(format!(
+        "seed {seed}: event {:?}, turmoil {:?}",
+        verdicts(&event),
+        verdicts(&turmoil)
+    )
+    .into())
 }
 
 fn canary(name: &str) -> Result<(), Failed> {

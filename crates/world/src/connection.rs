@@ -15,7 +15,10 @@ pub(crate) enum Transport {
     /// Arguments through the event queue.
     Event(EventConnection),
     /// Bytes through turmoil's TCP.
-    Turmoil(MultiplexedConnection, #[expect(dead_code, reason = "held for its destructor")] Lifeline),
+    Turmoil(
+        MultiplexedConnection,
+        #[expect(dead_code, reason = "held for its destructor")] Lifeline,
+    ),
 }
 
 impl std::fmt::Debug for Connection {
@@ -40,7 +43,9 @@ impl ConnectionLike for Connection {
     ) -> RedisFuture<'a, Vec<Value>> {
         match &mut self.0 {
             Transport::Event(connection) => connection.requests(pipeline, offset, count),
-            Transport::Turmoil(connection, _) => connection.req_packed_commands(pipeline, offset, count),
+            Transport::Turmoil(connection, _) => {
+                connection.req_packed_commands(pipeline, offset, count)
+            }
         }
     }
 

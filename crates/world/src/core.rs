@@ -89,7 +89,12 @@ pub(crate) struct HostState {
 }
 
 impl HostState {
-    pub(crate) fn new(plan: &WorldPlan, index: usize, service: Option<Box<dyn Service>>, program: Option<Program>) -> Self {
+    pub(crate) fn new(
+        plan: &WorldPlan,
+        index: usize,
+        service: Option<Box<dyn Service>>,
+        program: Option<Program>,
+    ) -> Self {
         let host = &plan.hosts[index];
         let clock = Segment {
             from: Time::ZERO,
@@ -113,6 +118,9 @@ impl HostState {
     }
 }
 
+/// Client and attempt by node and key.
+pub(crate) type Creators = BTreeMap<(Host, Bytes), (Host, Option<Attempt>)>;
+
 pub(crate) struct Core {
     pub(crate) plan: WorldPlan,
     pub(crate) hosts: Vec<HostState>,
@@ -128,7 +136,7 @@ pub(crate) struct Core {
     /// Which attempt a client's value belongs to.
     pub(crate) values: RefCell<BTreeMap<(Host, Bytes), Attempt>>,
     /// Who created the keys of a node.
-    pub(crate) creators: RefCell<BTreeMap<(Host, Bytes), (Host, Option<Attempt>)>>,
+    pub(crate) creators: RefCell<Creators>,
     connections: Cell<u64>,
     /// How many clients' programs have not come to their end.
     running: Cell<usize>,
@@ -168,7 +176,10 @@ impl Core {
 
     /// Like [`with`], but does nothing where there is no world any more: for destructors.
     pub(crate) fn if_running(f: impl FnOnce(&Self)) {
-        let core = CURRENT.try_with(|current| current.try_borrow().ok()?.clone()).ok().flatten();
+        let core = CURRENT
+            .try_with(|current| current.try_borrow().ok()?.clone())
+            .ok()
+            .flatten();
         if let Some(core) = core {
             f(&core);
         }
@@ -235,12 +246,20 @@ impl Core {
 
     /// When a clock of the host will show `reading` if nothing bends it; a clock that stands still never does.
     pub(crate) fn when(&self, host: Host, clock: ClockKind, reading: u64) -> Time {
-        self.of(host).clock.get().first_reach(clock, reading).unwrap_or(Time::MAX).max(self.now())
+        self.of(host)
+            .clock
+            .get()
+            .first_reach(clock, reading)
+            .unwrap_or(Time::MAX)
+            .max(self.now())
     }
 
     pub(crate) fn start_timer(&self, host: Host, deadline: u64, waker: Waker) -> usize {
         let (key, generation) = self.timers.insert(host, deadline, waker);
-        self.push(self.when(host, ClockKind::Monotonic, deadline), Due::Timer(key, generation));
+        self.push(
+            self.when(host, ClockKind::Monotonic, deadline),
+            Due::Timer(key, generation),
+        );
         key
     }
 
@@ -279,11 +298,16 @@ impl Core {
     }
 
     fn timer_due(&self, key: usize, generation: u64) {
-        let Some((host, deadline, waker)) = self.timers.get(key, generation) else { return };
+        let Some((host, deadline, waker)) = self.timers.get(key, generation) else {
+            return;
+        };
         if self.reading(host, ClockKind::Monotonic) >= deadline {
             waker.wake();
         } else {
-            self.push(self.when(host, ClockKind::Monotonic, deadline), Due::Timer(key, generation));
+            self.push(
+                self.when(host, ClockKind::Monotonic, deadline),
+                Due::Timer(key, generation),
+            );
         }
     }
 
@@ -302,7 +326,8 @@ impl Core {
     pub(crate) fn program_over(&self) {
         self.running.set(self.running.get() - 1);
         if self.running.get() == 0 {
-            self.limit.set(self.limit.get().min(self.now().after(self.plan.settle)));
+            self.limit
+                .set(self.limit.get().min(self.now().after(self.plan.settle)));
         }
     }
 
@@ -325,7 +350,11 @@ impl Core {
 
     /// The limit is reached, or nothing can happen any more.
     pub(crate) fn end_at_limit(&self) {
-        self.end(if self.running.get() == 0 { EndReason::Finished } else { EndReason::Horizon });
+        self.end(if self.running.get() == 0 {
+            EndReason::Finished
+        } else {
+            EndReason::Horizon
+        });
     }
 
     /// Ends the run, once.
@@ -341,18 +370,37 @@ impl Core {
     pub(crate) fn record(&self, what: What) {
         let mut history = self.history.borrow_mut();
         let seq = history.len() as u64;
-        history.push(Event { seq, at: self.now(), what });
+        history.push(Event {
+            seq,
+            at: self.now(),
+            what,
+        });
     }
 
     pub(crate) fn take_history(&self) -> Vec<Event> {
         std::mem::take(&mut *self.history.borrow_mut())
     }
 
-    pub(crate) fn attempt_begun(&self, host: Host, key: &[u8], value: &[u8], clock: ClockKind, reading: u64) -> Attempt {
+    pub(crate) fn attempt_begun(
+        &self,
+        host: Host,
+        key: &[u8],
+        value: &[u8],
+        clock: ClockKind,
+        reading: u64,
+    ) -> Attempt {
         let attempt = Attempt(self.attempts.get());
         self.attempts.set(attempt.0 + 1);
-        self.values.borrow_mut().insert((host, Bytes::copy_from_slice(value)), attempt);
-        self.record(What::AttemptBegun { client: self.name(host), attempt, key: text(key), clock, reading });
+        self.values
+            .borrow_mut()
+            .insert((host, Bytes::copy_from_slice(value)), attempt);
+        self.record(What::AttemptBegun {
+            client: self.name(host),
+            attempt,
+            key: text(key),
+            clock,
+            reading,
+        });
         attempt
     }
 }

@@ -40,17 +40,29 @@ pub(crate) enum SetOff {
 pub(crate) struct Director {
     armed: Vec<Armed>,
     healing: Vec<(usize, Pattern)>,
-    find: Box<dyn Fn(&str) -> Option<Host>>,
+    find: Find,
 }
+
+/// Finds a host by its name.
+type Find = Box<dyn Fn(&str) -> Option<Host>>;
 
 impl Director {
     pub(crate) fn new(plan: &WorldPlan, find: impl Fn(&str) -> Option<Host> + 'static) -> Self {
-        let mut director = Self { armed: Vec::new(), healing: Vec::new(), find: Box::new(find) };
+        let mut director = Self {
+            armed: Vec::new(),
+            healing: Vec::new(),
+            find: Box::new(find),
+        };
         for (fault, planned) in plan.faults.iter().enumerate() {
             if let Trigger::On { event, nth, after } = &planned.trigger
                 && let Some(pattern) = director.resolve(event)
             {
-                director.armed.push(Armed { fault, pattern, remaining: (*nth).max(1), after: *after });
+                director.armed.push(Armed {
+                    fault,
+                    pattern,
+                    remaining: (*nth).max(1),
+                    after: *after,
+                });
             }
         }
         director
@@ -61,7 +73,11 @@ impl Director {
             Some(peer) => Some((self.find)(peer)?),
             None => None,
         };
-        Some(Pattern { host: (self.find)(&event.host)?, verb: event.verb.clone(), peer })
+        Some(Pattern {
+            host: (self.find)(&event.host)?,
+            verb: event.verb.clone(),
+            peer,
+        })
     }
 
     /// From now on watches for the end of a lasting fault.

@@ -52,7 +52,11 @@ impl Host {
     pub fn sleep(self, duration: Duration) -> Sleep {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let deadline = self.reading(ClockKind::Monotonic).saturating_add(nanos);
-        Sleep { host: self, deadline, timer: None }
+        Sleep {
+            host: self,
+            deadline,
+            timer: None,
+        }
     }
 
     /// Runs a task on the host. It ends with the process; on a host whose process has ended it is dropped at once.
@@ -70,18 +74,15 @@ impl Host {
     /// # Errors
     /// Connection refused if the server's process is down, reset if it ends meanwhile. Towards a host that is off or
     /// cut away nothing comes back; the caller's own timeout ends that.
-    pub fn connect(self, to: Host) -> impl Future<Output = RedisResult<Connection>> + Send + 'static {
-        // The first poll is inside the world, and the engine is found there.
-        async move { with(|core| core.engine.connect(core, self, to)).await }
+    pub async fn connect(self, to: Host) -> RedisResult<Connection> {
+        with(|core| core.engine.connect(core, self, to)).await
     }
 
     /// Says that `verb` happens here and now. Faults that were set on it take effect: if one of them stops this host,
     /// the future is not ready before the host goes on, so nothing of the host runs after the event it was to stop at.
-    pub fn mark(self, verb: &'static str) -> impl Future<Output = ()> + Send + 'static {
-        async move {
-            with(|core| core.notify(self, verb, None));
-            self.gate().await;
-        }
+    pub async fn mark(self, verb: &'static str) {
+        with(|core| core.notify(self, verb, None));
+        self.gate().await;
     }
 
     /// Ready when the host is not stopped.
@@ -99,14 +100,25 @@ impl Host {
 
     /// Says that an attempt on `key` with `value` begins, whose first reading of `clock` is `reading`: writes the event
     /// and returns the attempt's number. Commands that carry the value are its own from now on.
-    pub fn attempt_begun(self, key: &[u8], value: &[u8], clock: ClockKind, reading: u64) -> Attempt {
+    pub fn attempt_begun(
+        self,
+        key: &[u8],
+        value: &[u8],
+        clock: ClockKind,
+        reading: u64,
+    ) -> Attempt {
         with(|core| core.attempt_begun(self, key, value, clock, reading))
     }
 
     /// The latest attempt of this host that began with that value.
     #[must_use]
     pub fn attempt_with(self, value: &[u8]) -> Option<Attempt> {
-        with(|core| core.values.borrow().get(&(self, bytes::Bytes::copy_from_slice(value))).copied())
+        with(|core| {
+            core.values
+                .borrow()
+                .get(&(self, bytes::Bytes::copy_from_slice(value)))
+                .copied()
+        })
     }
 
     /// A stream of random numbers of its own, called `label`, that no other draw shifts.
@@ -135,7 +147,10 @@ impl Future for Sleep {
             }
             match self.timer {
                 Some(timer) => core.timers.set_waker(timer, cx.waker()),
-                None => self.timer = Some(core.start_timer(self.host, self.deadline, cx.waker().clone())),
+                None => {
+                    self.timer =
+                        Some(core.start_timer(self.host, self.deadline, cx.waker().clone()))
+                }
             }
             Poll::Pending
         })

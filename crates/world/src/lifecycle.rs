@@ -30,12 +30,26 @@ impl Core {
         self.record_fault(fault);
         match &planned.action {
             Action::Pause { host, lasts } => self.pause(self.named(host), *lasts),
-            Action::Crash { host, how, down_for } => self.crash(self.named(host), *how, *down_for),
-            Action::Partition { left, right, how, heal } => {
+            Action::Crash {
+                host,
+                how,
+                down_for,
+            } => self.crash(self.named(host), *how, *down_for),
+            Action::Partition {
+                left,
+                right,
+                how,
+                heal,
+            } => {
                 self.each_pair(left, right, |a, b| self.cut(a, b, *how));
                 self.heal_later(fault, heal);
             }
-            Action::Delay { left, right, extra, heal } => {
+            Action::Delay {
+                left,
+                right,
+                extra,
+                heal,
+            } => {
                 self.each_pair(left, right, |a, b| self.delay(a, b, *extra));
                 self.heal_later(fault, heal);
             }
@@ -68,8 +82,12 @@ impl Core {
     /// A lasting fault ends.
     pub(crate) fn heal(&self, fault: usize) {
         match &self.plan.faults[fault].action {
-            Action::Partition { left, right, how, .. } => self.each_pair(left, right, |a, b| self.heal_cut(a, b, *how)),
-            Action::Delay { left, right, extra, .. } => self.each_pair(left, right, |a, b| self.end_delay(a, b, *extra)),
+            Action::Partition {
+                left, right, how, ..
+            } => self.each_pair(left, right, |a, b| self.heal_cut(a, b, *how)),
+            Action::Delay {
+                left, right, extra, ..
+            } => self.each_pair(left, right, |a, b| self.end_delay(a, b, *extra)),
             Action::Pause { .. } | Action::Crash { .. } | Action::ClockStep { .. } => {}
         }
     }
@@ -93,7 +111,9 @@ impl Core {
         let state = self.of(host);
         state.pauses.set(state.pauses.get() + 1);
         if state.pauses.get() == 1 {
-            self.record(What::Paused { host: self.name(host) });
+            self.record(What::Paused {
+                host: self.name(host),
+            });
         }
         self.push_after(lasts, Due::Resume(host));
     }
@@ -103,7 +123,9 @@ impl Core {
         let state = self.of(host);
         state.pauses.set(state.pauses.get() - 1);
         if state.pauses.get() == 0 {
-            self.record(What::Resumed { host: self.name(host) });
+            self.record(What::Resumed {
+                host: self.name(host),
+            });
             self.executor.resume(host);
             self.engine.resumed(self, host);
             self.schedule_tick(host);
@@ -120,8 +142,15 @@ impl Core {
         if state.process.get() != Process::Up {
             return;
         }
-        self.record(What::Crashed { host: self.name(host), how });
-        state.process.set(if how == Crash::Power { Process::Off } else { Process::Down });
+        self.record(What::Crashed {
+            host: self.name(host),
+            how,
+        });
+        state.process.set(if how == Crash::Power {
+            Process::Off
+        } else {
+            Process::Down
+        });
         self.executor.doom(host);
         if let Some(service) = &state.service {
             service.borrow_mut().stop(how, self.wall(host));
@@ -139,7 +168,9 @@ impl Core {
             return;
         }
         state.process.set(Process::Up);
-        self.record(What::Started { host: self.name(host) });
+        self.record(What::Started {
+            host: self.name(host),
+        });
         if let Some(service) = &state.service {
             service.borrow_mut().boot(self.wall(host));
             self.schedule_tick(host);
@@ -154,7 +185,9 @@ impl Core {
                 Box::pin(async move {
                     task.await;
                     crate::core::with(|core| {
-                        core.record(What::Finished { client: core.name(host) });
+                        core.record(What::Finished {
+                            client: core.name(host),
+                        });
                         core.program_over();
                     });
                 }),
@@ -167,7 +200,11 @@ impl Core {
     fn cut(&self, a: Host, b: Host, how: Cut) {
         for (from, to) in [(a, b), (b, a)] {
             self.links.borrow_mut().cut(from, to, how);
-            self.record(What::Cut { from: self.name(from), to: self.name(to), how });
+            self.record(What::Cut {
+                from: self.name(from),
+                to: self.name(to),
+                how,
+            });
         }
         self.engine.cut(self, a, b);
     }
@@ -175,7 +212,10 @@ impl Core {
     fn heal_cut(&self, a: Host, b: Host, how: Cut) {
         for (from, to) in [(a, b), (b, a)] {
             self.links.borrow_mut().heal(from, to, how);
-            self.record(What::Healed { from: self.name(from), to: self.name(to) });
+            self.record(What::Healed {
+                from: self.name(from),
+                to: self.name(to),
+            });
         }
         self.engine.healed(self, a, b, how);
     }
@@ -198,7 +238,11 @@ impl Core {
 
     fn record_delay(&self, from: Host, to: Host, extra: Duration) {
         let extra = u64::try_from(extra.as_nanos()).unwrap_or(u64::MAX);
-        self.record(What::Delayed { from: self.name(from), to: self.name(to), extra });
+        self.record(What::Delayed {
+            from: self.name(from),
+            to: self.name(to),
+            extra,
+        });
     }
 
     // ---- clocks ----
@@ -206,15 +250,28 @@ impl Core {
     fn step_clock(&self, host: Host, by_ns: i64) {
         let now = self.now();
         let old = self.of(host).clock.get();
-        let wall = old.reading(ClockKind::Wall, now).saturating_add_signed(by_ns);
+        let wall = old
+            .reading(ClockKind::Wall, now)
+            .saturating_add_signed(by_ns);
         let monotonic = old.reading(ClockKind::Monotonic, now);
-        self.bend_clock(host, Segment { from: now, monotonic, wall, ..old });
+        self.bend_clock(
+            host,
+            Segment {
+                from: now,
+                monotonic,
+                wall,
+                ..old
+            },
+        );
     }
 
     /// From now on the host's clocks run by another segment.
     fn bend_clock(&self, host: Host, segment: Segment) {
         self.of(host).clock.set(segment);
-        self.record(What::Clock { host: self.name(host), segment });
+        self.record(What::Clock {
+            host: self.name(host),
+            segment,
+        });
         self.schedule_tick(host);
     }
 }

@@ -57,13 +57,33 @@ impl Links {
         let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
         let latency = |from: &str, to: &str| {
             let own = |link: &&crate::plan::LinkPlan| {
-                (&*link.between.0, &*link.between.1) == (from, to) || (&*link.between.1, &*link.between.0) == (from, to)
+                (&*link.between.0, &*link.between.1) == (from, to)
+                    || (&*link.between.1, &*link.between.0) == (from, to)
             };
-            plan.network.links.iter().rev().find(own).map_or(plan.network.latency, |link| link.latency)
+            plan.network
+                .links
+                .iter()
+                .rev()
+                .find(own)
+                .map_or(plan.network.latency, |link| link.latency)
         };
-        let new = |latency| Link { latency, held: 0, dropped: 0, drops: 0, extra: Duration::ZERO, stream: None };
-        let links = names.iter().flat_map(|from| names.iter().map(|to| new(latency(from, to)))).collect();
-        Self { seed: plan.seed, names, links }
+        let new = |latency| Link {
+            latency,
+            held: 0,
+            dropped: 0,
+            drops: 0,
+            extra: Duration::ZERO,
+            stream: None,
+        };
+        let links = names
+            .iter()
+            .flat_map(|from| names.iter().map(|to| new(latency(from, to))))
+            .collect();
+        Self {
+            seed: plan.seed,
+            names,
+            links,
+        }
     }
 
     fn index(&self, from: Host, to: Host) -> usize {
@@ -113,7 +133,13 @@ impl Links {
     /// How long the next message takes. The n-th message of a link takes the same time whatever happens elsewhere:
     /// each link draws from a stream of its own, once a message.
     pub(crate) fn next_latency(&mut self, from: Host, to: Host) -> Duration {
-        let label = || format!("link/{}/{}", self.names[from.index()], self.names[to.index()]);
+        let label = || {
+            format!(
+                "link/{}/{}",
+                self.names[from.index()],
+                self.names[to.index()]
+            )
+        };
         let index = self.index(from, to);
         let (min, max) = (self.links[index].latency.min, self.links[index].latency.max);
         if self.links[index].stream.is_none() {
@@ -121,7 +147,10 @@ impl Links {
         }
         let link = &mut self.links[index];
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let drawn = link.stream.as_mut().map_or(0, |stream| stream.between(nanos(min), nanos(max)));
+        let drawn = link
+            .stream
+            .as_mut()
+            .map_or(0, |stream| stream.between(nanos(min), nanos(max)));
         Duration::from_nanos(drawn) + link.extra
     }
 }

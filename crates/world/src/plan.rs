@@ -183,7 +183,9 @@ impl Action {
     #[must_use]
     pub fn hosts(&self) -> Vec<&str> {
         match self {
-            Self::Pause { host, .. } | Self::Crash { host, .. } | Self::ClockStep { host, .. } => vec![host],
+            Self::Pause { host, .. } | Self::Crash { host, .. } | Self::ClockStep { host, .. } => {
+                vec![host]
+            }
             Self::Partition { left, right, .. } | Self::Delay { left, right, .. } => {
                 left.iter().chain(right).map(String::as_str).collect()
             }
@@ -218,7 +220,11 @@ impl std::fmt::Display for EventPattern {
 impl WorldPlan {
     /// Every host that a link or a fault names.
     pub(crate) fn named_hosts(&self) -> impl Iterator<Item = &str> {
-        let links = self.network.links.iter().flat_map(|link| [&*link.between.0, &*link.between.1]);
+        let links = self
+            .network
+            .links
+            .iter()
+            .flat_map(|link| [&*link.between.0, &*link.between.1]);
         links.chain(self.faults.iter().flat_map(Fault::named_hosts))
     }
 }
@@ -234,7 +240,13 @@ impl Fault {
             Trigger::On { event, .. } => Some(event),
             Trigger::At(_) => None,
         };
-        let heal = heal.and_then(|heal| if let Heal::On(event) = heal { Some(event) } else { None });
+        let heal = heal.and_then(|heal| {
+            if let Heal::On(event) = heal {
+                Some(event)
+            } else {
+                None
+            }
+        });
         for event in trigger.into_iter().chain(heal) {
             names.push(&event.host);
             names.extend(event.peer.as_deref());

@@ -59,7 +59,8 @@ mod tests {
     /// by hand from the two primitives, not through `Stream`.
     #[test]
     fn a_stream_is_chacha8_keyed_with_the_hash_of_seed_and_label() {
-        let key: [u8; 32] = Sha256::digest([&7_u64.to_le_bytes()[..], b"c1/entropy"].concat()).into();
+        let key: [u8; 32] =
+            Sha256::digest([&7_u64.to_le_bytes()[..], b"c1/entropy"].concat()).into();
         let mut reference = ChaCha8Rng::from_seed(key);
         let mut stream = Stream::new(7, "c1/entropy");
         for _ in 0..100 {
@@ -70,7 +71,8 @@ mod tests {
     #[test]
     fn ranges_include_both_ends_and_nothing_else() {
         let mut stream = Stream::new(1, "range");
-        let drawn: std::collections::BTreeSet<u64> = (0..1000).map(|_| stream.between(5, 8)).collect();
+        let drawn: std::collections::BTreeSet<u64> =
+            (0..1000).map(|_| stream.between(5, 8)).collect();
         assert_eq!(drawn.into_iter().collect::<Vec<_>>(), [5, 6, 7, 8]);
         assert_eq!(stream.between(9, 9), 9);
         assert_eq!(stream.below(0), 0);

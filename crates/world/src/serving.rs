@@ -20,8 +20,14 @@ pub(crate) struct Request<'a> {
 impl Core {
     /// Carries out a request. A command that met a key is an event that faults can be set on.
     pub(crate) fn serve(&self, request: &Request<'_>) -> Effects {
-        let Some(service) = &self.of(request.server).service else { return Effects::default() };
-        let effects = service.borrow_mut().handle(self.wall(request.server), request.connection, request.arguments);
+        let Some(service) = &self.of(request.server).service else {
+            return Effects::default();
+        };
+        let effects = service.borrow_mut().handle(
+            self.wall(request.server),
+            request.connection,
+            request.arguments,
+        );
         for touch in &effects.touches {
             self.record_touch(request.server, Some(request), touch);
         }
@@ -49,7 +55,9 @@ impl Core {
         match did {
             Did::Created | Did::Overwritten => {
                 if let Some(request) = request {
-                    self.creators.borrow_mut().insert(place, (request.peer, self.attempt_of(request)));
+                    self.creators
+                        .borrow_mut()
+                        .insert(place, (request.peer, self.attempt_of(request)));
                 }
             }
             Did::Deleted | Did::Expired => drop(self.creators.borrow_mut().remove(&place)),
@@ -59,13 +67,21 @@ impl Core {
         let own = did == Did::Expired;
         self.record(What::Command {
             node: self.name(server),
-            sender: request.filter(|_| !own).map(|request| self.name(request.peer)),
-            command: request.filter(|_| !own).map_or_else(|| text(b"expire"), |request| command_name(request.arguments)),
+            sender: request
+                .filter(|_| !own)
+                .map(|request| self.name(request.peer)),
+            command: request.filter(|_| !own).map_or_else(
+                || text(b"expire"),
+                |request| command_name(request.arguments),
+            ),
             key: text(&touch.key),
             did,
             creator: creator
                 .filter(|_| live_before)
-                .map(|(client, attempt)| Creator { client: self.name(client), attempt }),
+                .map(|(client, attempt)| Creator {
+                    client: self.name(client),
+                    attempt,
+                }),
             expires_at: touch.expires_at.map(redis_node::UnixTime::as_millis),
         });
     }
@@ -73,13 +89,19 @@ impl Core {
     /// The attempt that a command acts for: the one whose value it carries.
     fn attempt_of(&self, request: &Request<'_>) -> Option<fencepost_checker::history::Attempt> {
         let values = self.values.borrow();
-        request.arguments.iter().skip(1).find_map(|argument| values.get(&(request.peer, argument.clone())).copied())
+        request
+            .arguments
+            .iter()
+            .skip(1)
+            .find_map(|argument| values.get(&(request.peer, argument.clone())).copied())
     }
 
     /// Puts the service's next deadline into the queue, if it is not there yet.
     pub(crate) fn schedule_tick(&self, host: Host) {
         let state = self.of(host);
-        let Some(service) = &state.service else { return };
+        let Some(service) = &state.service else {
+            return;
+        };
         if !self.may_run(host) {
             return;
         }
@@ -101,7 +123,9 @@ impl Core {
             return;
         }
         state.tick_at.set(None);
-        let Some(service) = state.service.as_ref().filter(|_| self.may_run(host)) else { return };
+        let Some(service) = state.service.as_ref().filter(|_| self.may_run(host)) else {
+            return;
+        };
         let effects = service.borrow_mut().tick(self.wall(host));
         for touch in &effects.touches {
             self.record_touch(host, None, touch);
@@ -111,7 +135,12 @@ impl Core {
 }
 
 fn command_name(arguments: &[Bytes]) -> fencepost_checker::history::Name {
-    text(&arguments.first().map(|name| name.to_ascii_uppercase()).unwrap_or_default())
+    text(
+        &arguments
+            .first()
+            .map(|name| name.to_ascii_uppercase())
+            .unwrap_or_default(),
+    )
 }
 
 fn did(did: redis_node::Did) -> Did {

@@ -102,7 +102,11 @@ impl Executor {
                 process: Cell::new(0),
             })
             .collect();
-        Self { hosts, runnable, polls: Cell::new(0) }
+        Self {
+            hosts,
+            runnable,
+            polls: Cell::new(0),
+        }
     }
 
     fn of(&self, host: Host) -> &HostTasks {
@@ -115,8 +119,15 @@ impl Executor {
         let mut waker = None;
         own.tasks.borrow_mut().insert_with(|key| {
             let queued = AtomicBool::new(false);
-            let own_waker = waker.insert(Arc::new(TaskWaker { key, queued, ready: Arc::clone(&own.ready) }));
-            Task { future: Some(future), waker: Arc::clone(own_waker) }
+            let own_waker = waker.insert(Arc::new(TaskWaker {
+                key,
+                queued,
+                ready: Arc::clone(&own.ready),
+            }));
+            Task {
+                future: Some(future),
+                waker: Arc::clone(own_waker),
+            }
         });
         if let Some(waker) = waker {
             waker.wake();
@@ -135,13 +146,21 @@ impl Executor {
 
     fn run_one(&self, host: Host) -> bool {
         let own = self.of(host);
-        let Some(waker) = lock(&own.ready.tasks).pop_front() else { return false };
+        let Some(waker) = lock(&own.ready.tasks).pop_front() else {
+            return false;
+        };
         waker.queued.store(false, Ordering::Relaxed);
         let future = own.tasks.borrow_mut().get_mut(waker.key).and_then(|task| {
             // A key may have been given to another task since this one was woken.
-            if Arc::ptr_eq(&task.waker, &waker) { task.future.take() } else { None }
+            if Arc::ptr_eq(&task.waker, &waker) {
+                task.future.take()
+            } else {
+                None
+            }
         });
-        let Some(mut future) = future else { return true };
+        let Some(mut future) = future else {
+            return true;
+        };
         let process = own.process.get();
         self.polls.set(self.polls.get() + 1);
         let key = waker.key;
@@ -174,7 +193,9 @@ impl Executor {
         own.process.set(own.process.get() + 1);
         lock(&own.ready.tasks).clear();
         let tasks = std::mem::take(&mut *own.tasks.borrow_mut());
-        own.doomed.borrow_mut().extend(tasks.into_values().filter_map(|task| task.future));
+        own.doomed
+            .borrow_mut()
+            .extend(tasks.into_values().filter_map(|task| task.future));
     }
 
     /// Drops what [`doom`](Self::doom) left.

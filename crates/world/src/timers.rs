@@ -27,7 +27,15 @@ impl Timers {
     pub(crate) fn insert(&self, host: Host, deadline: u64, waker: Waker) -> (usize, u64) {
         let generation = self.generation.get();
         self.generation.set(generation + 1);
-        (self.slab.borrow_mut().insert(Timer { host, deadline, waker, generation }), generation)
+        (
+            self.slab.borrow_mut().insert(Timer {
+                host,
+                deadline,
+                waker,
+                generation,
+            }),
+            generation,
+        )
     }
 
     pub(crate) fn set_waker(&self, key: usize, waker: &Waker) {
@@ -39,7 +47,9 @@ impl Timers {
     /// The timer, if it is still the one of that generation.
     pub(crate) fn get(&self, key: usize, generation: u64) -> Option<(Host, u64, Waker)> {
         let mut slab = self.slab.borrow_mut();
-        let timer = slab.get_mut(key).filter(|timer| timer.generation == generation)?;
+        let timer = slab
+            .get_mut(key)
+            .filter(|timer| timer.generation == generation)?;
         Some((timer.host, timer.deadline, timer.waker.clone()))
     }
 

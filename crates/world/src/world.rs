@@ -40,17 +40,27 @@ impl World {
     /// The plan contradicts itself.
     pub fn new(plan: WorldPlan, engine: EngineKind) -> Result<Self, PlanError> {
         for (index, host) in plan.hosts.iter().enumerate() {
-            if plan.hosts[..index].iter().any(|other| other.name == host.name) {
+            if plan.hosts[..index]
+                .iter()
+                .any(|other| other.name == host.name)
+            {
                 return Err(PlanError::DuplicateHost(host.name.clone()));
             }
         }
-        let unknown = plan.named_hosts().find(|name| plan.hosts.iter().all(|host| host.name != **name));
+        let unknown = plan
+            .named_hosts()
+            .find(|name| plan.hosts.iter().all(|host| host.name != **name));
         if let Some(name) = unknown {
             return Err(PlanError::UnknownHost(name.to_owned()));
         }
         let services = plan.hosts.iter().map(|_| None).collect();
         let programs = plan.hosts.iter().map(|_| None).collect();
-        Ok(Self { plan, engine, services, programs })
+        Ok(Self {
+            plan,
+            engine,
+            services,
+            programs,
+        })
     }
 
     fn index(&self, host: &str) -> Result<usize, PlanError> {
@@ -72,7 +82,11 @@ impl World {
     ///
     /// # Errors
     /// There is no such host.
-    pub fn program<F>(&mut self, host: &str, program: impl Fn(Host) -> F + 'static) -> Result<(), PlanError>
+    pub fn program<F>(
+        &mut self,
+        host: &str,
+        program: impl Fn(Host) -> F + 'static,
+    ) -> Result<(), PlanError>
     where
         F: Future<Output = ()> + 'static,
     {
@@ -86,7 +100,9 @@ impl World {
     pub fn run(self) -> Vec<Event> {
         let plan = &self.plan;
         let parts = self.services.into_iter().zip(self.programs).enumerate();
-        let hosts = parts.map(|(index, (service, program))| HostState::new(plan, index, service, program)).collect();
+        let hosts = parts
+            .map(|(index, (service, program))| HostState::new(plan, index, service, program))
+            .collect();
         let engine: Box<dyn Engine> = match self.engine {
             EngineKind::Event => Box::new(EventEngine::default()),
             EngineKind::Turmoil => Box::new(TurmoilEngine::new()),
@@ -103,8 +119,14 @@ impl World {
 
 fn begin(core: &Core) {
     for host in core.all() {
-        core.record(What::Host { host: core.name(host), role: core.of(host).role });
-        core.record(What::Clock { host: core.name(host), segment: core.of(host).clock.get() });
+        core.record(What::Host {
+            host: core.name(host),
+            role: core.of(host).role,
+        });
+        core.record(What::Clock {
+            host: core.name(host),
+            segment: core.of(host).clock.get(),
+        });
         if core.of(host).program.is_some() {
             core.program_started();
         }

@@ -11,7 +11,9 @@ use crate::present::table;
 pub(super) fn list(json: bool) -> anyhow::Result<End> {
     let scenarios = catalogue();
     if json {
-        scenarios.iter().try_for_each(|scenario| say(as_json(scenario)))?;
+        scenarios
+            .iter()
+            .try_for_each(|scenario| say(as_json(scenario)))?;
     } else {
         let mut table = table(&["scenario", "claim"]);
         for scenario in &scenarios {

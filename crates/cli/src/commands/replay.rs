@@ -17,7 +17,11 @@ use crate::{present, summary};
 
 pub(super) fn replay(arguments: &ReplayArguments) -> anyhow::Result<End> {
     let path = Path::new(&arguments.what);
-    if path.is_dir() || path.extension().is_some_and(|extension| extension == "json") {
+    if path.is_dir()
+        || path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+    {
         return bundle(path, arguments);
     }
     match arguments.seed {
@@ -32,7 +36,10 @@ pub(super) fn replay(arguments: &ReplayArguments) -> anyhow::Result<End> {
 
 fn bundle(path: &Path, arguments: &ReplayArguments) -> anyhow::Result<End> {
     if arguments.seed.is_some() || arguments.engine.is_some() {
-        return Err(WrongInput("a bundle has its own seed and engine; leave out --seed and --engine".to_owned()).into());
+        return Err(WrongInput(
+            "a bundle has its own seed and engine; leave out --seed and --engine".to_owned(),
+        )
+        .into());
     }
     let stopwatch = Stopwatch::start();
     let bundle = Bundle::read(path)?;
@@ -40,18 +47,29 @@ fn bundle(path: &Path, arguments: &ReplayArguments) -> anyhow::Result<End> {
         Replay::Same(history) => {
             let verdicts = judge(&history);
             if !arguments.json {
-                say(format_args!("{}  seed {}  engine {}", bundle.scenario, bundle.seed, bundle.engine))?;
+                say(format_args!(
+                    "{}  seed {}  engine {}",
+                    bundle.scenario, bundle.seed, bundle.engine
+                ))?;
                 say(present::evidence(&verdicts))?;
             }
             let took = stopwatch.elapsed();
-            same(&history, arguments.json.then(|| summary::of_history(&history, &verdicts, Standing::AsExpected, took)))
+            same(
+                &history,
+                arguments
+                    .json
+                    .then(|| summary::of_history(&history, &verdicts, Standing::AsExpected, took)),
+            )
         }
         Replay::Differs(difference) => {
             let (here, there) = (origin(), &bundle.origin);
             eprintln!("{difference}");
             if here != *there {
                 let (version, commit) = (&there.version, &there.commit);
-                eprintln!("it was written by {version} at commit {commit}; this is {} at {}", here.version, here.commit);
+                eprintln!(
+                    "it was written by {version} at commit {commit}; this is {} at {}",
+                    here.version, here.commit
+                );
             }
             Ok(End::Differed)
         }
@@ -71,14 +89,20 @@ fn scenario(scenario: &Scenario, seed: u64, arguments: &ReplayArguments) -> anyh
         say(present::run(scenario, &first))?;
     }
     let took = stopwatch.elapsed();
-    same(&first.history, arguments.json.then(|| summary::of_run(&first, took)))?;
+    same(
+        &first.history,
+        arguments.json.then(|| summary::of_run(&first, took)),
+    )?;
     Ok(End::Judged(first.standing()))
 }
 
 fn same(history: &History, summary: Option<serde_json::Value>) -> anyhow::Result<End> {
     match summary {
         Some(summary) => say(summary)?,
-        None => say(format_args!("the same history, byte for byte: {}", history.digest()))?,
+        None => say(format_args!(
+            "the same history, byte for byte: {}",
+            history.digest()
+        ))?,
     }
     Ok(End::Judged(Standing::AsExpected))
 }

@@ -17,7 +17,11 @@ use crate::{present, summary};
 
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
     let all = arguments.scenario == "all";
-    let scenarios = if all { catalogue() } else { vec![Scenario::find(&arguments.scenario)?] };
+    let scenarios = if all {
+        catalogue()
+    } else {
+        vec![Scenario::find(&arguments.scenario)?]
+    };
     let mut standing = Standing::AsExpected;
     for scenario in scenarios {
         standing = standing.max(run_one(&scenario, arguments, all)?);
@@ -47,7 +51,13 @@ fn run_one(scenario: &Scenario, arguments: &RunArguments, all: bool) -> anyhow::
 }
 
 /// Writes the run's bundle.
-pub(super) fn keep(scenario: &Scenario, outcome: &Outcome, out: &Path) -> anyhow::Result<std::path::PathBuf> {
+pub(super) fn keep(
+    scenario: &Scenario,
+    outcome: &Outcome,
+    out: &Path,
+) -> anyhow::Result<std::path::PathBuf> {
     let bundle = Bundle::new(origin(), &scenario.text, outcome);
-    bundle.write(out, &outcome.history).context("the run is over, but its bundle is lost (see --out)")
+    bundle
+        .write(out, &outcome.history)
+        .context("the run is over, but its bundle is lost (see --out)")
 }

@@ -22,7 +22,11 @@ pub(super) fn tour() -> anyhow::Result<End> {
         let flips = scenario.flips.iter().map(|flip| &flip.scenario);
         for (index, one) in std::iter::once(&scenario).chain(flips).enumerate() {
             let outcome = Outcome::of(one, SEED, EngineKind::Event);
-            let name = if index == 0 { one.name.clone() } else { format!("  flip {index}") };
+            let name = if index == 0 {
+                one.name.clone()
+            } else {
+                format!("  flip {index}")
+            };
             table.add_row([name, came_out(&outcome), outcome.standing().to_string()]);
             standing = standing.max(outcome.standing());
             runs += 1;
@@ -32,7 +36,10 @@ pub(super) fn tour() -> anyhow::Result<End> {
         }
     }
     say(table)?;
-    say(format_args!("{runs} runs in {:.1} s, each with seed {SEED} on engine event", stopwatch.elapsed().as_secs_f64()))?;
+    say(format_args!(
+        "{runs} runs in {:.1} s, each with seed {SEED} on engine event",
+        stopwatch.elapsed().as_secs_f64()
+    ))?;
     say("look closer:  run gc-pause    replay gc-pause --seed 7    list    --help")?;
     eprint!("{blocks}");
     Ok(End::Judged(standing))
@@ -45,7 +52,11 @@ fn block(scenario: &Scenario, outcome: &Outcome) -> anyhow::Result<String> {
 
 /// The properties that the scenario is about.
 fn came_out(outcome: &Outcome) -> String {
-    let judged = outcome.judgement.rows.iter().filter(|row| row.expected.is_some());
+    let judged = outcome
+        .judgement
+        .rows
+        .iter()
+        .filter(|row| row.expected.is_some());
     let cell = |row: &Row| format!("{} {}", row.property.name(), came(row.outcome));
     judged.map(cell).collect::<Vec<_>>().join("\n")
 }

@@ -29,7 +29,12 @@ fn a_bundle_replays_byte_for_byte() {
 fn one_byte_changed_makes_it_differ_at_that_event() {
     let (place, path) = kept();
     let whole = fs::read(&path).expect("the history was written");
-    let lines: Vec<usize> = whole.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at).collect();
+    let lines: Vec<usize> = whole
+        .iter()
+        .enumerate()
+        .filter(|(_, b)| **b == b'\n')
+        .map(|(at, _)| at)
+        .collect();
     // In the middle of the lines of the header, of an early event, of a late one, and of the last one.
     for line in [0, 30, lines.len() / 2, lines.len() - 1] {
         let end = lines[line];
@@ -39,8 +44,16 @@ fn one_byte_changed_makes_it_differ_at_that_event() {
         fs::write(&path, &changed).expect("the history can be changed");
         let call = place.call(&["replay", FOLDER]);
         assert_eq!(call.code, 3, "line {line}: {}", call.text());
-        let names = if line == 0 { "header".to_owned() } else { format!("first at event {}", line - 1) };
-        assert!(call.stderr.contains(&names), "{names} is not in\n{}", call.stderr);
+        let names = if line == 0 {
+            "header".to_owned()
+        } else {
+            format!("first at event {}", line - 1)
+        };
+        assert!(
+            call.stderr.contains(&names),
+            "{names} is not in\n{}",
+            call.stderr
+        );
     }
 }
 
@@ -74,7 +87,11 @@ fn a_bundle_of_another_format_or_half_a_bundle_is_an_error_that_says_so() {
         fs::write(&path, &text).expect("the bundle can be changed");
         let call = place.call(&["replay", FOLDER]);
         assert_eq!(call.code, 96, "{}", call.text());
-        assert!(call.stderr.contains(says), "{says} is not in {}", call.stderr);
+        assert!(
+            call.stderr.contains(says),
+            "{says} is not in {}",
+            call.stderr
+        );
     }
     fs::remove_file(&path).expect("the bundle can be removed");
     assert_eq!(place.call(&["replay", FOLDER]).code, 96);
@@ -84,8 +101,18 @@ fn a_bundle_of_another_format_or_half_a_bundle_is_an_error_that_says_so() {
 fn a_bundle_that_cannot_be_written_is_said_and_the_run_is_not_lost() {
     let place = Place::new();
     place.write("occupied", "a file where the folder would go");
-    let call = place.call(&["run", "canary/wrong-expectation", "--out", "occupied", "--json"]);
+    let call = place.call(&[
+        "run",
+        "canary/wrong-expectation",
+        "--out",
+        "occupied",
+        "--json",
+    ]);
     assert_eq!(call.code, 96, "{}", call.text());
     assert!(call.stderr.contains("occupied"), "{}", call.stderr);
-    assert_eq!(call.summary()["as_expected"], false, "the summary came first");
+    assert_eq!(
+        call.summary()["as_expected"],
+        false,
+        "the summary came first"
+    );
 }

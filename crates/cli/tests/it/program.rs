@@ -16,7 +16,8 @@ impl Call {
     /// The last line of stdout as JSON.
     pub(crate) fn summary(&self) -> serde_json::Value {
         let last = self.stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}\n{}", self.stderr))
+        serde_json::from_str(last)
+            .unwrap_or_else(|error| panic!("{error}: {last}\n{}", self.stderr))
     }
 
     /// Both streams, for assertions about text.
@@ -53,7 +54,10 @@ impl Place {
     }
 
     fn call_program(&self, program: &Path, arguments: &[&str]) -> Call {
-        let output = Command::new(program).args(arguments).current_dir(self.0.path()).output();
+        let output = Command::new(program)
+            .args(arguments)
+            .current_dir(self.0.path())
+            .output();
         let output = output.expect("the binary was built for this test");
         Call {
             code: output.status.code().unwrap_or(-1),
@@ -66,6 +70,10 @@ impl Place {
 /// The embedded text of a scenario, to vary.
 pub(crate) fn scenario(name: &str) -> String {
     let files = fencepost::scenario::embedded().iter();
-    let text = files.clone().find(|(own, _)| *own == name).map(|(_, text)| *text);
-    text.expect("the scenario is one of the catalogue").to_owned()
+    let text = files
+        .clone()
+        .find(|(own, _)| *own == name)
+        .map(|(_, text)| *text);
+    text.expect("the scenario is one of the catalogue")
+        .to_owned()
 }

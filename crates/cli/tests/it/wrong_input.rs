@@ -16,9 +16,17 @@ fn wrong_usage_exits_96() {
     for arguments in calls {
         let call = place.call(arguments);
         assert_eq!(call.code, 96, "{arguments:?}: {}", call.text());
-        assert!(!call.stderr.is_empty() && call.stdout.is_empty(), "{arguments:?}");
+        assert!(
+            !call.stderr.is_empty() && call.stdout.is_empty(),
+            "{arguments:?}"
+        );
     }
-    assert!(place.call(&["run", "gc-pause", "--engine", "steam"]).stderr.contains("turmoil"));
+    assert!(
+        place
+            .call(&["run", "gc-pause", "--engine", "steam"])
+            .stderr
+            .contains("turmoil")
+    );
 }
 
 #[test]
@@ -46,15 +54,31 @@ fn a_wrong_file_shows_file_line_caret_and_the_nearest_name() {
         ("ttl = \"30s\"", "ttl = \"30 parsecs\"", "30 parsecs"),
         ("host = \"c1\"", "host = \"c9\"", "`c1`"),
         ("on = \"c1 read\"", "on = \"c1 reed\"", "`read`"),
-        ("mutual-exclusion = ", "mutual-exclusoin = ", "`mutual-exclusion`"),
+        (
+            "mutual-exclusion = ",
+            "mutual-exclusoin = ",
+            "`mutual-exclusion`",
+        ),
     ];
     for (right, wrong, says) in cases {
         let text = scenario("gc-pause").replacen(right, wrong, 1);
-        let line = text.lines().position(|line| line.contains(wrong)).expect("the mistake is in it") + 1;
+        let line = text
+            .lines()
+            .position(|line| line.contains(wrong))
+            .expect("the mistake is in it")
+            + 1;
         let call = place.call(&["run", &place.write("wrong.toml", &text)]);
         assert_eq!(call.code, 96, "{wrong}: {}", call.text());
-        for part in [format!("wrong.toml:{line}"), "^".to_owned(), says.to_owned()] {
-            assert!(call.stderr.contains(&part), "{part} is not in\n{}", call.stderr);
+        for part in [
+            format!("wrong.toml:{line}"),
+            "^".to_owned(),
+            says.to_owned(),
+        ] {
+            assert!(
+                call.stderr.contains(&part),
+                "{part} is not in\n{}",
+                call.stderr
+            );
         }
     }
 }

@@ -18,7 +18,9 @@ pub(super) fn find(form: &str, names: &[&str], history: &History) -> Found {
         ("CLIENT acquired", [client]) => run.acquired(client).map(|_| ()),
         ("CLIENT never acquired", [client]) => never(run.acquired(client), "acquired"),
         ("CLIENT acquired by DURATION", [client, limit]) => run.acquired_by(client, limit),
-        ("CLIENT acquired while CLIENT was stopped", [client, stopped]) => run.acquired_while(client, stopped),
+        ("CLIENT acquired while CLIENT was stopped", [client, stopped]) => {
+            run.acquired_while(client, stopped)
+        }
         ("CLIENT was refused", [client]) => run.refused(client),
         ("CLIENT released", [client]) => run.released(client),
         ("CLIENT's write was applied", [client]) => run.applied(client).map(|_| ()),
@@ -33,14 +35,18 @@ pub(super) fn find(form: &str, names: &[&str], history: &History) -> Found {
             run.answered(node, client, |answer| matches!(answer, Answer::Error(_)))
         }
         ("NODE lost CLIENT's key", [node, client]) => run.lost(node, client),
-        ("NODE refused CLIENT after its restart", [node, client]) => run.refused_after_restart(node, client),
+        ("NODE refused CLIENT after its restart", [node, client]) => {
+            run.refused_after_restart(node, client)
+        }
         ("NODE refused a foreign release", [node]) => run.refused_release(Some(node), None),
         ("a node refused a foreign release", []) => run.refused_release(None, None),
         ("a node refused CLIENT's release of CLIENT's key", [by, owner]) => {
             run.refused_release(None, Some((by, owner)))
         }
         ("CLIENT deleted CLIENT's key", [by, owner]) => run.deleted(by, owner).map(|_| ()),
-        ("CLIENT never deleted CLIENT's key", [by, owner]) => never(run.deleted(by, owner), "deleted it"),
+        ("CLIENT never deleted CLIENT's key", [by, owner]) => {
+            never(run.deleted(by, owner), "deleted it")
+        }
         ("the FAMILY of HOST overlapped CLIENT's lease", [family, host, client]) => {
             run.overlapped(family, host, client)
         }
@@ -73,12 +79,22 @@ impl<'a> Run<'a> {
 
     /// When the first event for which `of` is true of its content happened.
     fn first(self, of: impl Fn(&What) -> bool) -> Option<Time> {
-        self.events().find(|event| of(&event.what)).map(|event| event.at)
+        self.events()
+            .find(|event| of(&event.what))
+            .map(|event| event.at)
     }
 
     fn commands(self) -> impl Iterator<Item = (Time, Command<'a>)> {
         self.events().filter_map(|event| match &event.what {
-            What::Command { node, sender, command, key, did, creator, expires_at } => Some((
+            What::Command {
+                node,
+                sender,
+                command,
+                key,
+                did,
+                creator,
+                expires_at,
+            } => Some((
                 event.at,
                 Command {
                     node,
@@ -102,7 +118,11 @@ impl<'a> Run<'a> {
     fn acquired_by(self, name: &str, limit: &str) -> Found {
         let at = self.acquired(name)?;
         let limit = Time::ZERO.after(duration(limit)?);
-        if at <= limit { Ok(()) } else { Err(format!("it acquired at {at}")) }
+        if at <= limit {
+            Ok(())
+        } else {
+            Err(format!("it acquired at {at}"))
+        }
     }
 
     fn acquired_while(self, name: &str, stopped: &str) -> Found {
@@ -116,7 +136,9 @@ impl<'a> Run<'a> {
             }
         }
         let at = self.acquired(name)?;
-        Err(format!("{name} acquired first at {at}, when {stopped} was not stopped"))
+        Err(format!(
+            "{name} acquired first at {at}, when {stopped} was not stopped"
+        ))
     }
 
     fn refused(self, name: &str) -> Found {
@@ -127,7 +149,9 @@ impl<'a> Run<'a> {
 
     fn released(self, name: &str) -> Found {
         let outcome = self.events().find_map(|event| match &event.what {
-            What::ReleaseEnded { client, outcome, .. } if **client == *name => Some(*outcome),
+            What::ReleaseEnded {
+                client, outcome, ..
+            } if **client == *name => Some(*outcome),
             _ => None,
         });
         match outcome {
@@ -143,8 +167,7 @@ impl<'a> Run<'a> {
     }
 
     fn write_refused(self, name: &str) -> Found {
-        let refused =
-            |what: &What| matches!(what, What::OperationRefused { client, write: true, .. } if **client == *name);
+        let refused = |what: &What| matches!(what, What::OperationRefused { client, write: true, .. } if **client == *name);
         match (self.first(refused), self.applied(name)) {
             (Some(_), _) => Ok(()),
             (None, Ok(at)) => Err(format!("it was applied at {at}")),
@@ -155,11 +178,12 @@ impl<'a> Run<'a> {
     fn wrote_before(self, first: &str, second: &str) -> Found {
         let at = self.applied(first)?;
         let later = self.events().find_map(|event| match &event.what {
-            What::WriteApplied { client, .. } | What::OperationRefused { client, write: true, .. }
-                if **client == *second =>
-            {
-                Some(event.at)
-            }
+            What::WriteApplied { client, .. }
+            | What::OperationRefused {
+                client,
+                write: true,
+                ..
+            } if **client == *second => Some(event.at),
             _ => None,
         });
         match later {
@@ -171,7 +195,9 @@ impl<'a> Run<'a> {
 
     fn votes(self, name: &str) -> impl Iterator<Item = &'a [Vote]> {
         self.events().filter_map(move |event| match &event.what {
-            What::Acquired { client, votes, .. } | What::Refused { client, votes, .. } if **client == *name => {
+            What::Acquired { client, votes, .. } | What::Refused { client, votes, .. }
+                if **client == *name =>
+            {
                 Some(votes.as_slice())
             }
             _ => None,
@@ -184,20 +210,32 @@ impl<'a> Run<'a> {
             What::Acquired { client, votes, .. } if **client == *name => Some(votes),
             _ => None,
         });
-        let granted = votes.into_iter().flatten().filter(|vote| vote.answer == Answer::Granted);
+        let granted = votes
+            .into_iter()
+            .flatten()
+            .filter(|vote| vote.answer == Answer::Granted);
         let granted: BTreeSet<&str> = granted.map(|vote| &*vote.node).collect();
         if granted == wanted.iter().copied().collect() {
             return Ok(());
         }
-        Err(format!("it was {}", granted.into_iter().collect::<Vec<_>>().join(" ")))
+        Err(format!(
+            "it was {}",
+            granted.into_iter().collect::<Vec<_>>().join(" ")
+        ))
     }
 
     fn answered(self, node: &str, client: &str, as_said: impl Fn(&Answer) -> bool) -> Found {
-        let answers: Vec<_> =
-            self.votes(client).flatten().filter(|vote| *vote.node == *node).map(|vote| &vote.answer).collect();
+        let answers: Vec<_> = self
+            .votes(client)
+            .flatten()
+            .filter(|vote| *vote.node == *node)
+            .map(|vote| &vote.answer)
+            .collect();
         match answers.iter().any(|answer| as_said(answer)) {
             true => Ok(()),
-            false if answers.is_empty() => Err(format!("{client} has no answer of {node} on record")),
+            false if answers.is_empty() => {
+                Err(format!("{client} has no answer of {node} on record"))
+            }
             false => Err(format!("{node} answered {client}: {:?}", answers[0])),
         }
     }
@@ -212,67 +250,114 @@ impl<'a> Run<'a> {
             match command.did {
                 Did::Created if command.sender == client => {
                     let wall = clocks.reading(ClockKind::Wall, at).unwrap_or_default();
-                    let expires = command.expires_at.unwrap_or(u64::MAX).saturating_mul(1_000_000);
-                    alive_until.insert(command.key, Time(at.0.saturating_add(expires.saturating_sub(wall))));
+                    let expires = command
+                        .expires_at
+                        .unwrap_or(u64::MAX)
+                        .saturating_mul(1_000_000);
+                    alive_until.insert(
+                        command.key,
+                        Time(at.0.saturating_add(expires.saturating_sub(wall))),
+                    );
                 }
-                Did::Created if alive_until.get(command.key).is_some_and(|end| at < *end) => return Ok(()),
-                Did::Created | Did::Deleted | Did::Overwritten => _ = alive_until.remove(command.key),
+                Did::Created if alive_until.get(command.key).is_some_and(|end| at < *end) => {
+                    return Ok(());
+                }
+                Did::Created | Did::Deleted | Did::Overwritten => {
+                    _ = alive_until.remove(command.key)
+                }
                 _ => {}
             }
         }
-        Err(format!("no other client created the key at {node} before its time was over"))
+        Err(format!(
+            "no other client created the key at {node} before its time was over"
+        ))
     }
 
     fn refused_after_restart(self, node: &str, client: &str) -> Found {
-        let crash = self.first(|what| matches!(what, What::Crashed { host, .. } if **host == *node));
+        let crash =
+            self.first(|what| matches!(what, What::Crashed { host, .. } if **host == *node));
         let crash = crash.ok_or_else(|| format!("{node} did not crash"))?;
-        let started = self
-            .events()
-            .find(|event| matches!(&event.what, What::Started { host } if **host == *node) && event.at >= crash);
-        let started = started.ok_or_else(|| format!("{node} did not start again"))?.at;
+        let started = self.events().find(|event| {
+            matches!(&event.what, What::Started { host } if **host == *node) && event.at >= crash
+        });
+        let started = started
+            .ok_or_else(|| format!("{node} did not start again"))?
+            .at;
         let asked = self.commands().filter(|(at, command)| {
-            *at >= started && command.node == node && command.sender == client && command.creator != Some(client)
+            *at >= started
+                && command.node == node
+                && command.sender == client
+                && command.creator != Some(client)
         });
         let did: Vec<(Time, Did)> = asked.map(|(at, command)| (at, command.did)).collect();
-        match did.iter().find(|(_, did)| [Did::Created, Did::Refused].contains(did)) {
+        match did
+            .iter()
+            .find(|(_, did)| [Did::Created, Did::Refused].contains(did))
+        {
             Some((_, Did::Refused)) => Ok(()),
             Some((at, _)) => Err(format!("{node} granted it at {at}")),
-            None => Err(format!("{client} did not ask {node} after its restart at {started}")),
+            None => Err(format!(
+                "{client} did not ask {node} after its restart at {started}"
+            )),
         }
     }
 
     /// A script looked at a key that another client had created and left it. Only releases and renewals are scripts.
     fn refused_release(self, at: Option<&str>, whose: Option<(&str, &str)>) -> Found {
         let left = |command: &Command| {
-            let script = ["eval", "evalsha"].iter().any(|name| command.name.eq_ignore_ascii_case(name));
-            let foreign = command.creator.is_some_and(|creator| creator != command.sender);
+            let script = ["eval", "evalsha"]
+                .iter()
+                .any(|name| command.name.eq_ignore_ascii_case(name));
+            let foreign = command
+                .creator
+                .is_some_and(|creator| creator != command.sender);
             script && foreign && [Did::Read, Did::Refused].contains(&command.did)
         };
         let fits = |command: &Command| {
             at.is_none_or(|node| command.node == node)
-                && whose.is_none_or(|(by, owner)| command.sender == by && command.creator == Some(owner))
+                && whose.is_none_or(|(by, owner)| {
+                    command.sender == by && command.creator == Some(owner)
+                })
         };
-        match self.commands().any(|(_, command)| left(&command) && fits(&command)) {
+        match self
+            .commands()
+            .any(|(_, command)| left(&command) && fits(&command))
+        {
             true => Ok(()),
             false => Err("no such release met a key that another client had created".into()),
         }
     }
 
     fn deleted(self, by: &str, owner: &str) -> Result<Time, String> {
-        let found = self
-            .commands()
-            .find(|(_, command)| command.did == Did::Deleted && command.sender == by && command.creator == Some(owner));
-        found.map(|(at, _)| at).ok_or_else(|| format!("{by} deleted no live key that {owner} had created"))
+        let found = self.commands().find(|(_, command)| {
+            command.did == Did::Deleted && command.sender == by && command.creator == Some(owner)
+        });
+        found
+            .map(|(at, _)| at)
+            .ok_or_else(|| format!("{by} deleted no live key that {owner} had created"))
     }
 
     fn overlapped(self, wanted: &str, name: &str, client: &str) -> Found {
-        let strikes: Vec<Time> =
-            self.events().filter(|event| strikes(&event.what, wanted, name)).map(|e| e.at).collect();
-        let Some(first) = strikes.first() else { return Err(format!("there was no {wanted} of {name}")) };
+        let strikes: Vec<Time> = self
+            .events()
+            .filter(|event| strikes(&event.what, wanted, name))
+            .map(|e| e.at)
+            .collect();
+        let Some(first) = strikes.first() else {
+            return Err(format!("there was no {wanted} of {name}"));
+        };
         let derived = Derived::of(self.0);
-        let leases: Vec<_> = derived.leases.iter().filter(|lease| *lease.owner.client == *client).collect();
+        let leases: Vec<_> = derived
+            .leases
+            .iter()
+            .filter(|lease| *lease.owner.client == *client)
+            .collect();
         // A fault that takes effect at the decision itself, or that is the client's death, touches the closed interval.
-        let holds = |at: Time| leases.iter().any(|l| l.span.from.at <= at && l.span.end.is_none_or(|end| at <= end.at));
+        let holds = |at: Time| {
+            leases
+                .iter()
+                .any(|l| l.span.from.at <= at && l.span.end.is_none_or(|end| at <= end.at))
+        };
         match strikes.iter().any(|at| holds(*at)) {
             true => Ok(()),
             false if leases.is_empty() => Err(format!("{client} had no lease")),

@@ -81,13 +81,29 @@ impl Fact {
     /// Reads a fact about these hosts.
     pub(crate) fn parse(text: &str, hosts: &Hosts) -> Result<Self, TextProblem> {
         let given: Vec<_> = words(text).collect();
-        let shapes = FORMS.iter().enumerate().filter_map(|(form, shape)| Some((form, matching(shape, &given)?)));
-        let Some((form, bound)) = shapes.into_iter().next() else { return Err(unknown_form(text, hosts)) };
+        let shapes = FORMS
+            .iter()
+            .enumerate()
+            .filter_map(|(form, shape)| Some((form, matching(shape, &given)?)));
+        let Some((form, bound)) = shapes.into_iter().next() else {
+            return Err(unknown_form(text, hosts));
+        };
         for (kind, (name, span)) in &bound {
             check_name(*kind, name, span, hosts).map_err(TextProblem)?;
         }
-        let names = bound.into_iter().map(|(_, (name, _))| name.to_owned()).collect();
-        Ok(Self { text: given.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" "), form, names })
+        let names = bound
+            .into_iter()
+            .map(|(_, (name, _))| name.to_owned())
+            .collect();
+        Ok(Self {
+            text: given
+                .iter()
+                .map(|(word, _)| *word)
+                .collect::<Vec<_>>()
+                .join(" "),
+            form,
+            names,
+        })
     }
 
     /// Looks for the fact in a history.
@@ -97,7 +113,10 @@ impl Fact {
     /// With what was found instead.
     pub fn check(&self, history: &History) -> Result<(), Unmet> {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        find::find(FORMS[self.form], &names, history).map_err(|found| Unmet { fact: self.text.clone(), found })
+        find::find(FORMS[self.form], &names, history).map_err(|found| Unmet {
+            fact: self.text.clone(),
+            found,
+        })
     }
 }
 
@@ -142,7 +161,11 @@ fn matching<'a>(form: &str, given: &[Word<'a>]) -> Option<Bound<'a>> {
             None if wanted == *word => {}
             None => return None,
             Some(slot) => {
-                let name = if wanted.ends_with("'s") { word.strip_suffix("'s")? } else { word };
+                let name = if wanted.ends_with("'s") {
+                    word.strip_suffix("'s")?
+                } else {
+                    word
+                };
                 bound.push((slot, (name, span.start..span.start + name.len())));
             }
         }
@@ -168,15 +191,21 @@ fn check_name(slot: Slot, name: &str, span: &Range<usize>, hosts: &Hosts) -> Res
 
 /// The nearest form is sought with the names taken out, so that what is compared is the sentence.
 fn unknown_form(text: &str, hosts: &Hosts) -> TextProblem {
-    let general: Vec<String> = words(text).map(|(word, _)| generalised(word, hosts)).collect();
+    let general: Vec<String> = words(text)
+        .map(|(word, _)| generalised(word, hosts))
+        .collect();
     let problem = Problem::new(0..text.len(), format!("unknown fact `{text}`"));
     let help = nearest(&general.join(" "), FORMS).unwrap_or_default();
-    let short = help.split_once("; there are").map_or(help.as_str(), |(nearest, _)| nearest);
+    let short = help
+        .split_once("; there are")
+        .map_or(help.as_str(), |(nearest, _)| nearest);
     TextProblem(problem.help(short))
 }
 
 fn generalised(word: &str, hosts: &Hosts) -> String {
-    let (name, ending) = word.strip_suffix("'s").map_or((word, ""), |name| (name, "'s"));
+    let (name, ending) = word
+        .strip_suffix("'s")
+        .map_or((word, ""), |name| (name, "'s"));
     let slot = match hosts.role(name) {
         Some(Role::Client) => "CLIENT",
         Some(Role::Node) => "NODE",

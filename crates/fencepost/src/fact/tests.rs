@@ -26,9 +26,22 @@ fn fact(text: &str) -> Fact {
 
 /// A history of events at times in milliseconds.
 fn history(events: Vec<(u64, What)>) -> History {
-    let header = Header { format: FORMAT, scenario: "test".into(), seed: 1, engine: "event".into(), call_bound: 0 };
-    let event = |(seq, (millis, what))| Event { seq, at: Time(millis * 1_000_000), what };
-    History { header, events: (0..).zip(events).map(event).collect() }
+    let header = Header {
+        format: FORMAT,
+        scenario: "test".into(),
+        seed: 1,
+        engine: "event".into(),
+        call_bound: 0,
+    };
+    let event = |(seq, (millis, what))| Event {
+        seq,
+        at: Time(millis * 1_000_000),
+        what,
+    };
+    History {
+        header,
+        events: (0..).zip(events).map(event).collect(),
+    }
 }
 
 fn name(name: &str) -> Name {
@@ -36,7 +49,10 @@ fn name(name: &str) -> Name {
 }
 
 fn vote(node: &str, answer: Answer) -> Vote {
-    Vote { node: name(node), answer }
+    Vote {
+        node: name(node),
+        answer,
+    }
 }
 
 fn acquired(client: &str, votes: &[&str]) -> What {
@@ -49,7 +65,12 @@ fn acquired(client: &str, votes: &[&str]) -> What {
         token: None,
         deadline: Some(30_000_000_000),
         clock: ClockKind::Monotonic,
-        votes: granted.chain([vote("n4", Answer::TimedOut), vote("n5", Answer::Error("refused".into()))]).collect(),
+        votes: granted
+            .chain([
+                vote("n4", Answer::TimedOut),
+                vote("n5", Answer::Error("refused".into())),
+            ])
+            .collect(),
     }
 }
 
@@ -60,14 +81,26 @@ fn command(node: &str, sender: &str, command: &str, did: Did, creator: Option<&s
         command: name(command),
         key: name("k"),
         did,
-        creator: creator.map(|client| Creator { client: name(client), attempt: None }),
+        creator: creator.map(|client| Creator {
+            client: name(client),
+            attempt: None,
+        }),
         expires_at: Some(30_010),
     }
 }
 
 fn clock(host: &str) -> What {
-    let segment = Segment { from: Time::ZERO, monotonic: 0, wall: 0, monotonic_ppm: 0, wall_ppm: 0 };
-    What::Clock { host: name(host), segment }
+    let segment = Segment {
+        from: Time::ZERO,
+        monotonic: 0,
+        wall: 0,
+        monotonic_ppm: 0,
+        wall_ppm: 0,
+    };
+    What::Clock {
+        host: name(host),
+        segment,
+    }
 }
 
 fn wrote(client: &str) -> What {
@@ -98,7 +131,12 @@ fn write_refused(client: &str) -> What {
 }
 
 fn fault(number: u32, family: &str, host: &str) -> What {
-    What::Fault { fault: number, family: name(family), hosts: vec![name(host)], on: None }
+    What::Fault {
+        fault: number,
+        family: name(family),
+        hosts: vec![name(host)],
+        on: None,
+    }
 }
 
 /// What is said of each fact: `met`, or what was found instead.
@@ -246,7 +284,13 @@ fn a_node_that_forgets_and_one_that_does_not() {
         history(vec![
             (0, clock("n3")),
             (10, command("n3", "c1", "SET", Did::Created, None)),
-            (2_000, What::Crashed { host: name("n3"), how: Crash::Power }),
+            (
+                2_000,
+                What::Crashed {
+                    host: name("n3"),
+                    how: Crash::Power,
+                },
+            ),
             (2_010, What::Started { host: name("n3") }),
             (2_020, answer),
         ])
@@ -275,7 +319,10 @@ fn a_node_that_forgets_and_one_that_does_not() {
 #[test]
 fn a_key_whose_time_was_over_or_that_was_deleted_is_not_lost() {
     let then = |at: u64, between: Option<Did>| {
-        let mut events = vec![(0, clock("n3")), (10, command("n3", "c1", "SET", Did::Created, None))];
+        let mut events = vec![
+            (0, clock("n3")),
+            (10, command("n3", "c1", "SET", Did::Created, None)),
+        ];
         events.extend(between.map(|did| (20, command("n3", "c1", "EVALSHA", did, Some("c1")))));
         events.push((at, command("n3", "c2", "SET", Did::Created, None)));
         fact("n3 lost c1's key").check(&history(events)).is_ok()
@@ -299,7 +346,10 @@ fn a_late_release() {
         "c1 never deleted c2's key",
     ];
     check(
-        &history(vec![(1, command("n1", "c1", "EVALSHA", Did::Read, Some("c2")))]),
+        &history(vec![(
+            1,
+            command("n1", "c1", "EVALSHA", Did::Read, Some("c2")),
+        )]),
         &facts,
         expect![[r#"
         n1 refused a foreign release: met
@@ -312,7 +362,10 @@ fn a_late_release() {
     "#]],
     );
     check(
-        &history(vec![(1, command("n1", "c1", "DEL", Did::Deleted, Some("c2")))]),
+        &history(vec![(
+            1,
+            command("n1", "c1", "DEL", Did::Deleted, Some("c2")),
+        )]),
         &facts,
         expect![[r#"
         n1 refused a foreign release: no such release met a key that another client had created
@@ -333,8 +386,15 @@ fn faults_that_never_came_are_named_with_their_event() {
         verb: verb.into(),
         peer: peer.map(str::to_owned),
     };
-    let on = |event: EventPattern, nth| Trigger::On { event, nth, after: Duration::ZERO };
-    let pause = Action::Pause { host: "c1".into(), lasts: Duration::from_secs(1) };
+    let on = |event: EventPattern, nth| Trigger::On {
+        event,
+        nth,
+        after: Duration::ZERO,
+    };
+    let pause = Action::Pause {
+        host: "c1".into(),
+        lasts: Duration::from_secs(1),
+    };
     let partition = Action::Partition {
         left: vec!["c1".into()],
         right: vec!["n4".into(), "n5".into()],
@@ -342,13 +402,29 @@ fn faults_that_never_came_are_named_with_their_event() {
         heal: Heal::On(event("applied", Some("c1"))),
     };
     let faults = [
-        Fault { trigger: on(event("replied", Some("c1")), 1), action: pause.clone() },
-        Fault { trigger: on(event("replied", None), 3), action: pause.clone() },
-        Fault { trigger: Trigger::At(Duration::from_secs(9)), action: pause },
-        Fault { trigger: Trigger::At(Duration::ZERO), action: partition },
+        Fault {
+            trigger: on(event("replied", Some("c1")), 1),
+            action: pause.clone(),
+        },
+        Fault {
+            trigger: on(event("replied", None), 3),
+            action: pause.clone(),
+        },
+        Fault {
+            trigger: Trigger::At(Duration::from_secs(9)),
+            action: pause,
+        },
+        Fault {
+            trigger: Trigger::At(Duration::ZERO),
+            action: partition,
+        },
     ];
-    let lines =
-        |history: &History| faults_fired(&faults, history).iter().map(|unmet| format!("{unmet}\n")).collect::<String>();
+    let lines = |history: &History| {
+        faults_fired(&faults, history)
+            .iter()
+            .map(|unmet| format!("{unmet}\n"))
+            .collect::<String>()
+    };
     let cut = vec![(0, fault(3, "partition", "c1"))];
     expect![[r#"
         fault 1 (pause of c1) took effect: the event `n5 replied to c1` never came
@@ -357,6 +433,12 @@ fn faults_that_never_came_are_named_with_their_event() {
         fault 4 (partition between c1 and n4 n5) ended: the event `n5 applied from c1` never came
     "#]]
     .assert_eq(&lines(&history(cut.clone())));
-    let healed = cut.into_iter().chain([(5, What::Healed { from: name("n4"), to: name("c1") })]);
+    let healed = cut.into_iter().chain([(
+        5,
+        What::Healed {
+            from: name("n4"),
+            to: name("c1"),
+        },
+    )]);
     assert_eq!(lines(&history(healed.collect())).lines().count(), 3);
 }

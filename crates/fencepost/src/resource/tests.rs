@@ -9,9 +9,16 @@ fn check(fencing: Fencing, requests: &[&str], expected: Expect) {
     resource.boot(UnixTime::default());
     let mut shown = String::new();
     for request in requests {
-        let words: Vec<Bytes> = request.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        let words: Vec<Bytes> = request
+            .split(' ')
+            .map(|word| Bytes::copy_from_slice(word.as_bytes()))
+            .collect();
         let (reply, events) = resource.carry_out(&words);
-        shown += &format!("{request}: {}{}\n", reply_text(&reply), events.iter().map(event_text).collect::<String>());
+        shown += &format!(
+            "{request}: {}{}\n",
+            reply_text(&reply),
+            events.iter().map(event_text).collect::<String>()
+        );
     }
     expected.assert_eq(&shown);
 }
@@ -30,8 +37,15 @@ fn event_text(event: &What) -> String {
     match event {
         What::Registered { token, .. } => format!("; registered {token}"),
         What::ReadApplied { version, .. } => format!("; read {version}"),
-        What::WriteApplied { read_version, before, after, .. } => format!("; {read_version}: {before} -> {after}"),
-        What::OperationRefused { registered, write, .. } => format!("; refused after {registered}, write {write}"),
+        What::WriteApplied {
+            read_version,
+            before,
+            after,
+            ..
+        } => format!("; {read_version}: {before} -> {after}"),
+        What::OperationRefused {
+            registered, write, ..
+        } => format!("; refused after {registered}, write {write}"),
         other => format!("; {other:?}"),
     }
 }
@@ -40,7 +54,13 @@ fn event_text(event: &What) -> String {
 fn without_fencing_everything_is_applied() {
     check(
         Fencing::None,
-        &["READ k c1 1 1 -", "WRITE k c1 1 2 - 0 a", "WRITE k c2 2 3 7 0 b", "READ k c1 1 4 3", "READ other c1 1 5 -"],
+        &[
+            "READ k c1 1 1 -",
+            "WRITE k c1 1 2 - 0 a",
+            "WRITE k c2 2 3 7 0 b",
+            "READ k c1 1 4 3",
+            "READ other c1 1 5 -",
+        ],
         expect![[r#"
             READ k c1 1 1 -: 0 @ 0; read 0
             WRITE k c1 1 2 - 0 a: OK; 0: 0 -> 1
@@ -135,7 +155,10 @@ fn wrong_requests_get_errors() {
 #[test]
 fn the_data_outlive_the_process_and_not_the_run() {
     let ask = |resource: &mut Resource, request: &str| {
-        let words: Vec<Bytes> = request.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        let words: Vec<Bytes> = request
+            .split(' ')
+            .map(|word| Bytes::copy_from_slice(word.as_bytes()))
+            .collect();
         reply_text(&resource.carry_out(&words).0)
     };
     let mut first = Resource::new("db", Fencing::Token);

@@ -19,7 +19,9 @@ const CANARIES: &str = "canary/";
 #[must_use]
 pub fn catalogue() -> Vec<Scenario> {
     let files = FILES.iter().filter(|(name, _)| !name.starts_with(CANARIES));
-    files.map(|(name, text)| embedded_one(name, text).unwrap_or_else(|error| panic!("{error}"))).collect()
+    files
+        .map(|(name, text)| embedded_one(name, text).unwrap_or_else(|error| panic!("{error}")))
+        .collect()
 }
 
 /// Names and texts of all files that the crate brings along, canaries included.
@@ -33,15 +35,22 @@ fn embedded_one(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
 }
 
 pub(super) fn load(path: &str) -> Result<Scenario, ScenarioError> {
-    let text = std::fs::read_to_string(path).map_err(|error| bare(format!("cannot read `{path}`: {error}"), None))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| bare(format!("cannot read `{path}`: {error}"), None))?;
     Scenario::parse(&name_of(Path::new(path)), path, &text)
 }
 
 /// The stem; below a folder called `scenarios`, with the folders in between.
 fn name_of(path: &Path) -> String {
     let stem = path.with_extension("");
-    let parts: Vec<String> = stem.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    let below = parts.iter().rposition(|part| part == "scenarios").map_or(parts.len().saturating_sub(1), |at| at + 1);
+    let parts: Vec<String> = stem
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    let below = parts
+        .iter()
+        .rposition(|part| part == "scenarios")
+        .map_or(parts.len().saturating_sub(1), |at| at + 1);
     parts[below.min(parts.len())..].join("/")
 }
 
@@ -56,22 +65,36 @@ pub(super) fn find(name: &str) -> Result<Scenario, ScenarioError> {
         return load(name);
     }
     let known = FILES.iter().map(|(known, _)| *known);
-    Err(bare(format!("there is no scenario `{name}`"), nearest(name, known)))
+    Err(bare(
+        format!("there is no scenario `{name}`"),
+        nearest(name, known),
+    ))
 }
 
 fn flip(scenario: Scenario, number: &str) -> Result<Scenario, ScenarioError> {
     let count = scenario.flips.len();
-    let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let index = number
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_sub(1));
     let mut flips = scenario.flips;
     match index.filter(|index| *index < count) {
         Some(index) => {
             let Flip { scenario, .. } = flips.swap_remove(index);
             Ok(scenario)
         }
-        None => Err(bare(format!("`{}` has no flip {number}", scenario.name), Some(format!("it has {count}")))),
+        None => Err(bare(
+            format!("`{}` has no flip {number}", scenario.name),
+            Some(format!("it has {count}")),
+        )),
     }
 }
 
 fn bare(message: String, help: Option<String>) -> ScenarioError {
-    ScenarioError::without_place(Problem { span: None, message, help, flip: None })
+    ScenarioError::without_place(Problem {
+        span: None,
+        message,
+        help,
+        flip: None,
+    })
 }

@@ -11,7 +11,8 @@ use toml::Spanned;
 use super::error::{Problem, TextProblem};
 use super::event::{Hosts, event};
 use super::file::{
-    Client, ClockStep, Crash, Delay, Fencing, File, Kind, Partition, Pause, Persistence, System, Token, When,
+    Client, ClockStep, Crash, Delay, Fencing, File, Kind, Partition, Pause, Persistence, System,
+    Token, When,
 };
 use super::value::Draw;
 use super::{Action, Expect, Fault, Heal, Trigger};
@@ -28,7 +29,10 @@ const MOST: u32 = 99;
 /// All hosts, in the order in which they act within one instant: clients, nodes, resource, sequence.
 pub(super) fn hosts(file: &File) -> Checked<Hosts> {
     client_names(&file.client)?;
-    let clients = file.client.iter().map(|client| (client.name.get_ref().clone(), Role::Client));
+    let clients = file
+        .client
+        .iter()
+        .map(|client| (client.name.get_ref().clone(), Role::Client));
     let nodes = (1..=nodes(file.system.get_ref())?).map(|n| (format!("n{n}"), Role::Node));
     let mut hosts: Vec<_> = clients.chain(nodes).collect();
     hosts.push(("db".into(), Role::Resource));
@@ -43,11 +47,16 @@ fn nodes(system: &System) -> Checked<u32> {
     match system.kind {
         Kind::Single if nodes != 1 => {
             let help = r#"leave `nodes` out, or use `kind = "redlock"`"#;
-            Err(Problem::new(span, format!("`kind = \"single\"` has one node, not {nodes}")).help(help))
+            Err(Problem::new(
+                span,
+                format!("`kind = \"single\"` has one node, not {nodes}"),
+            )
+            .help(help))
         }
-        _ if nodes == 0 || nodes > MOST => {
-            Err(Problem::new(span, format!("{nodes} nodes: from 1 to {MOST} can be run")))
-        }
+        _ if nodes == 0 || nodes > MOST => Err(Problem::new(
+            span,
+            format!("{nodes} nodes: from 1 to {MOST} can be run"),
+        )),
         _ => Ok(nodes),
     }
 }
@@ -58,13 +67,21 @@ fn client_names(clients: &[Client]) -> Checked<()> {
         let text = name.get_ref().as_str();
         if !well_formed(text) {
             let help = "a name is lower-case letters, digits and hyphens, and begins with a letter";
-            return Err(Problem::new(name.span(), format!("`{text}` cannot name a client")).help(help));
+            return Err(
+                Problem::new(name.span(), format!("`{text}` cannot name a client")).help(help),
+            );
         }
         if RESERVED.contains(&text) || node_like(text) {
-            return Err(Problem::new(name.span(), format!("`{text}` is the name of a server, not of a client")));
+            return Err(Problem::new(
+                name.span(),
+                format!("`{text}` is the name of a server, not of a client"),
+            ));
         }
         if !seen.insert(text) {
-            return Err(Problem::new(name.span(), format!("a second client is called `{text}`")));
+            return Err(Problem::new(
+                name.span(),
+                format!("a second client is called `{text}`"),
+            ));
         }
     }
     Ok(())
@@ -76,16 +93,23 @@ fn well_formed(name: &str) -> bool {
 }
 
 fn node_like(name: &str) -> bool {
-    name.strip_prefix('n').is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
+    name.strip_prefix('n')
+        .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// Everything but hosts, faults and expectations.
 pub(super) fn settings(file: &File, hosts: &Hosts) -> Checked<()> {
     if file.client.is_empty() {
-        return Err(Problem::new(file.system.span(), "a scenario needs a client").help("add a table `[[client]]`"));
+        return Err(
+            Problem::new(file.system.span(), "a scenario needs a client")
+                .help("add a table `[[client]]`"),
+        );
     }
     if file.horizon.is_zero() {
-        return Err(Problem::new(file.claim.span(), "a run with `horizon = \"0s\"` is over before it starts"));
+        return Err(Problem::new(
+            file.claim.span(),
+            "a run with `horizon = \"0s\"` is over before it starts",
+        ));
     }
     validity(file)?;
     tokens(file)?;
@@ -99,7 +123,8 @@ fn validity(file: &File) -> Checked<()> {
     let ttl = system.ttl.min();
     let drift = ttl.saturating_mul(system.drift_ppm) / 1_000_000 + system.drift_constant;
     if ttl < Duration::from_millis(1) || ttl <= drift {
-        let message = format!("a TTL of {ttl:?} leaves nothing once {drift:?} is taken off for drift");
+        let message =
+            format!("a TTL of {ttl:?} leaves nothing once {drift:?} is taken off for drift");
         return Err(Problem::new(file.system.span(), message));
     }
     Ok(())
@@ -107,9 +132,16 @@ fn validity(file: &File) -> Checked<()> {
 
 fn tokens(file: &File) -> Checked<()> {
     match &file.resource.fencing {
-        Some(fencing) if *fencing.get_ref() != Fencing::None && file.system.get_ref().token == Token::None => {
+        Some(fencing)
+            if *fencing.get_ref() != Fencing::None
+                && file.system.get_ref().token == Token::None =>
+        {
             let help = r#"set `system.token = "sequence"`"#;
-            Err(Problem::new(fencing.span(), "the resource asks for tokens and the lock gives none").help(help))
+            Err(Problem::new(
+                fencing.span(),
+                "the resource asks for tokens and the lock gives none",
+            )
+            .help(help))
         }
         _ => Ok(()),
     }
@@ -133,7 +165,9 @@ fn counts(client: &Client) -> Checked<()> {
 
 fn at_least_one(key: &str, value: Option<&Spanned<u32>>) -> Checked<()> {
     match value {
-        Some(value) if *value.get_ref() == 0 => Err(Problem::new(value.span(), format!("`{key}` counts from 1"))),
+        Some(value) if *value.get_ref() == 0 => {
+            Err(Problem::new(value.span(), format!("`{key}` counts from 1")))
+        }
         _ => Ok(()),
     }
 }
@@ -143,7 +177,10 @@ fn places(file: &File, hosts: &Hosts) -> Checked<()> {
     for clock in &file.clock {
         known(&clock.host, hosts)?;
         if !clocks.insert(clock.host.get_ref()) {
-            return Err(Problem::new(clock.host.span(), format!("a second clock for `{}`", clock.host.get_ref())));
+            return Err(Problem::new(
+                clock.host.span(),
+                format!("a second clock for `{}`", clock.host.get_ref()),
+            ));
         }
     }
     let mut links = BTreeSet::new();
@@ -171,9 +208,19 @@ pub(super) fn faults(file: &File, hosts: &Hosts, source: &str) -> Checked<Vec<Fa
     let mut faults: Vec<(usize, Fault)> = Vec::new();
     scope.each(&file.pause, Pause::when, Scope::pause, &mut faults)?;
     scope.each(&file.crash, Crash::when, Scope::crash, &mut faults)?;
-    scope.each(&file.partition, Partition::when, Scope::partition, &mut faults)?;
+    scope.each(
+        &file.partition,
+        Partition::when,
+        Scope::partition,
+        &mut faults,
+    )?;
     scope.each(&file.delay, Delay::when, Scope::delay, &mut faults)?;
-    scope.each(&file.clock_step, ClockStep::when, Scope::clock_step, &mut faults)?;
+    scope.each(
+        &file.clock_step,
+        ClockStep::when,
+        Scope::clock_step,
+        &mut faults,
+    )?;
     faults.sort_by_key(|(place, _)| *place);
     Ok(faults.into_iter().map(|(_, fault)| fault).collect())
 }
@@ -197,28 +244,61 @@ impl Scope<'_> {
     ) -> Checked<()> {
         for table in tables {
             let trigger = self.trigger(when(table.get_ref()), table.span())?;
-            faults.push((table.span().start, Fault { trigger, action: action(self, table.get_ref())? }));
+            faults.push((
+                table.span().start,
+                Fault {
+                    trigger,
+                    action: action(self, table.get_ref())?,
+                },
+            ));
         }
         Ok(())
     }
 
     fn trigger(self, when: When, table: Range<usize>) -> Checked<Trigger> {
         match when {
-            When { at: Some(at), on: None, nth: None, after: None } => Ok(Trigger::At(at.into_inner())),
-            When { at: None, on: Some(on), nth, after } => {
+            When {
+                at: Some(at),
+                on: None,
+                nth: None,
+                after: None,
+            } => Ok(Trigger::At(at.into_inner())),
+            When {
+                at: None,
+                on: Some(on),
+                nth,
+                after,
+            } => {
                 at_least_one("nth", nth.as_ref())?;
                 let after = after.map_or(Draw::fixed(Duration::ZERO), Spanned::into_inner);
-                Ok(Trigger::On { event: self.event(&on)?, nth: nth.map_or(1, Spanned::into_inner), after })
+                Ok(Trigger::On {
+                    event: self.event(&on)?,
+                    nth: nth.map_or(1, Spanned::into_inner),
+                    after,
+                })
             }
-            When { at: Some(_), on: Some(on), .. } => {
-                Err(Problem::new(on.span(), "`on` beside `at`: a fault has one of them"))
-            }
-            When { at: Some(_), nth: Some(nth), .. } => Err(Problem::new(nth.span(), "`nth` needs an event, `on`")),
-            When { at: Some(_), after: Some(after), .. } => {
-                Err(Problem::new(after.span(), "`after` needs an event, `on`"))
-            }
-            _ => Err(Problem::new(table, "when? the fault has neither `at` nor `on`")
-                .help(r#"such as `at = "2s"` or `on = "c1 acquired"`"#)),
+            When {
+                at: Some(_),
+                on: Some(on),
+                ..
+            } => Err(Problem::new(
+                on.span(),
+                "`on` beside `at`: a fault has one of them",
+            )),
+            When {
+                at: Some(_),
+                nth: Some(nth),
+                ..
+            } => Err(Problem::new(nth.span(), "`nth` needs an event, `on`")),
+            When {
+                at: Some(_),
+                after: Some(after),
+                ..
+            } => Err(Problem::new(after.span(), "`after` needs an event, `on`")),
+            _ => Err(
+                Problem::new(table, "when? the fault has neither `at` nor `on`")
+                    .help(r#"such as `at = "2s"` or `on = "c1 acquired"`"#),
+            ),
         }
     }
 
@@ -231,26 +311,46 @@ impl Scope<'_> {
     }
 
     fn pause(self, pause: &Pause) -> Checked<Action> {
-        Ok(Action::Pause { host: self.host(&pause.host)?, lasts: pause.r#for })
+        Ok(Action::Pause {
+            host: self.host(&pause.host)?,
+            lasts: pause.r#for,
+        })
     }
 
     fn crash(self, crash: &Crash) -> Checked<Action> {
-        Ok(Action::Crash { host: self.host(&crash.host)?, how: crash.how, down_for: crash.down_for })
+        Ok(Action::Crash {
+            host: self.host(&crash.host)?,
+            how: crash.how,
+            down_for: crash.down_for,
+        })
     }
 
     fn partition(self, partition: &Partition) -> Checked<Action> {
         let (left, right) = self.groups(&partition.between)?;
         let heal = self.heal(partition.r#for.as_ref(), partition.until.as_ref())?;
-        Ok(Action::Partition { left, right, how: partition.how, heal })
+        Ok(Action::Partition {
+            left,
+            right,
+            how: partition.how,
+            heal,
+        })
     }
 
     fn delay(self, delay: &Delay) -> Checked<Action> {
         let (left, right) = self.groups(&delay.between)?;
-        Ok(Action::Delay { left, right, extra: delay.by, heal: self.heal(delay.r#for.as_ref(), delay.until.as_ref())? })
+        Ok(Action::Delay {
+            left,
+            right,
+            extra: delay.by,
+            heal: self.heal(delay.r#for.as_ref(), delay.until.as_ref())?,
+        })
     }
 
     fn clock_step(self, step: &ClockStep) -> Checked<Action> {
-        Ok(Action::ClockStep { host: self.host(&step.host)?, by: step.by })
+        Ok(Action::ClockStep {
+            host: self.host(&step.host)?,
+            by: step.by,
+        })
     }
 
     fn groups(self, between: &Groups) -> Checked<(Vec<String>, Vec<String>)> {
@@ -261,17 +361,28 @@ impl Scope<'_> {
         let mut seen = BTreeSet::new();
         for host in left.iter().chain(right) {
             if !seen.insert(known(host, self.hosts)?) {
-                return Err(Problem::new(host.span(), format!("`{}` stands here twice", host.get_ref()))
-                    .help("a host is on one side"));
+                return Err(Problem::new(
+                    host.span(),
+                    format!("`{}` stands here twice", host.get_ref()),
+                )
+                .help("a host is on one side"));
             }
         }
-        let names = |side: &[Spanned<String>]| side.iter().map(|host| host.get_ref().clone()).collect();
+        let names =
+            |side: &[Spanned<String>]| side.iter().map(|host| host.get_ref().clone()).collect();
         Ok((names(left), names(right)))
     }
 
-    fn heal(self, lasts: Option<&Spanned<Draw<Duration>>>, until: Option<&Spanned<String>>) -> Checked<Heal> {
+    fn heal(
+        self,
+        lasts: Option<&Spanned<Draw<Duration>>>,
+        until: Option<&Spanned<String>>,
+    ) -> Checked<Heal> {
         match (lasts, until) {
-            (Some(_), Some(until)) => Err(Problem::new(until.span(), "`until` beside `for`: a fault ends once")),
+            (Some(_), Some(until)) => Err(Problem::new(
+                until.span(),
+                "`until` beside `for`: a fault ends once",
+            )),
             (Some(lasts), None) => Ok(Heal::After(*lasts.get_ref())),
             (None, Some(until)) => Ok(Heal::On(self.event(until)?)),
             (None, None) => Ok(Heal::Never),
@@ -291,7 +402,9 @@ pub(super) fn expect(file: &File, hosts: &Hosts, source: &str) -> Checked<Expect
     }
     for text in &file.expect.facts {
         let locate = |problem: TextProblem| problem.locate(text, source);
-        expect.facts.push(Fact::parse(text.get_ref(), hosts).map_err(locate)?);
+        expect
+            .facts
+            .push(Fact::parse(text.get_ref(), hosts).map_err(locate)?);
     }
     Ok(expect)
 }

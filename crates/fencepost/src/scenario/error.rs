@@ -20,12 +20,23 @@ struct Inner {
 
 impl ScenarioError {
     pub(super) fn new(path: &str, source: &Arc<str>, problem: Problem) -> Self {
-        Self(Box::new(Inner { path: path.to_owned(), source: source.clone(), problem }))
+        Self(Box::new(Inner {
+            path: path.to_owned(),
+            source: source.clone(),
+            problem,
+        }))
     }
 
     /// An error without a place in a file.
     pub(super) fn without_place(problem: Problem) -> Self {
-        Self::new("", &Arc::from(""), Problem { span: None, ..problem })
+        Self::new(
+            "",
+            &Arc::from(""),
+            Problem {
+                span: None,
+                ..problem
+            },
+        )
     }
 
     /// What is wrong, in one line.
@@ -53,15 +64,23 @@ impl std::error::Error for ScenarioError {}
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { path, source, problem } = &*self.0;
+        let Inner {
+            path,
+            source,
+            problem,
+        } = &*self.0;
         let title = Level::ERROR.primary_title(problem.message.as_str());
         let mut group = match &problem.span {
             None => Group::with_title(title),
             Some(span) => {
                 let primary = AnnotationKind::Primary.span(first_line(source, span));
-                let mut snippet = Snippet::source(source.as_ref()).path(path.as_str()).annotation(primary);
+                let mut snippet = Snippet::source(source.as_ref())
+                    .path(path.as_str())
+                    .annotation(primary);
                 if let Some(flip) = &problem.flip {
-                    let label = AnnotationKind::Context.span(first_line(source, flip)).label("in this flip");
+                    let label = AnnotationKind::Context
+                        .span(first_line(source, flip))
+                        .label("in this flip");
                     snippet = snippet.annotation(label);
                 }
                 title.element(snippet)
@@ -100,7 +119,12 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span: Some(span), message: message.into(), help: None, flip: None }
+        Self {
+            span: Some(span),
+            message: message.into(),
+            help: None,
+            flip: None,
+        }
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
@@ -131,10 +155,21 @@ impl TextProblem {
     /// The problem in the file: at the very word if the string stands there without escapes, else at all of it.
     pub(crate) fn locate(self, text: &Spanned<String>, source: &str) -> Problem {
         let whole = text.span();
-        let literal = source.get(whole.clone()).and_then(|raw| raw.get(1..raw.len().saturating_sub(1)));
-        let within = self.0.span.clone().filter(|_| literal == Some(text.get_ref().as_str()));
-        let span = within.map_or(whole.clone(), |word| whole.start + 1 + word.start..whole.start + 1 + word.end);
-        Problem { span: Some(span), ..self.0 }
+        let literal = source
+            .get(whole.clone())
+            .and_then(|raw| raw.get(1..raw.len().saturating_sub(1)));
+        let within = self
+            .0
+            .span
+            .clone()
+            .filter(|_| literal == Some(text.get_ref().as_str()));
+        let span = within.map_or(whole.clone(), |word| {
+            whole.start + 1 + word.start..whole.start + 1 + word.end
+        });
+        Problem {
+            span: Some(span),
+            ..self.0
+        }
     }
 }
 
@@ -142,11 +177,19 @@ impl TextProblem {
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let known: Vec<&str> = known.into_iter().collect();
     let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
-    let best = known.iter().copied().min_by_key(|candidate| distance(candidate))?;
+    let best = known
+        .iter()
+        .copied()
+        .min_by_key(|candidate| distance(candidate))?;
     if distance(best) <= 2.max(name.chars().count() / 3) {
         return Some(format!("did you mean `{best}`?"));
     }
-    let mut list = known.iter().take(16).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let mut list = known
+        .iter()
+        .take(16)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     if known.len() > 16 {
         list.push_str(", ...");
     }
@@ -157,7 +200,12 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 impl From<toml::de::Error> for Problem {
     fn from(error: toml::de::Error) -> Self {
         let (message, help) = reword(error.message());
-        Self { span: error.span(), message, help, flip: None }
+        Self {
+            span: error.span(),
+            message,
+            help,
+            flip: None,
+        }
     }
 }
 
@@ -165,7 +213,10 @@ fn reword(message: &str) -> (String, Option<String>) {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     for (prefix, what) in [("unknown field", "key"), ("unknown variant", "value")] {
         if let (true, [name, known @ ..]) = (message.starts_with(prefix), &quoted[..]) {
-            return (format!("unknown {what} `{name}`"), nearest(name, known.iter().copied()));
+            return (
+                format!("unknown {what} `{name}`"),
+                nearest(name, known.iter().copied()),
+            );
         }
     }
     if let (true, [name, ..]) = (message.starts_with("missing field"), &quoted[..]) {
@@ -174,7 +225,8 @@ fn reword(message: &str) -> (String, Option<String>) {
     if message == "wanted string or table" {
         return ("wrong type: expected a string".into(), None);
     }
-    let message =
-        message.strip_prefix("invalid type: ").map_or(message.to_owned(), |rest| format!("wrong type: {rest}"));
+    let message = message
+        .strip_prefix("invalid type: ")
+        .map_or(message.to_owned(), |rest| format!("wrong type: {rest}"));
     (message.trim_end().replace('\n', "; "), None)
 }

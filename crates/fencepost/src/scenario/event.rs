@@ -12,8 +12,17 @@ use super::error::{Problem, TextProblem};
 /// `started`, and then in each round: `trying` before each attempt, `acquired` or `refused` after it, `read` and
 /// `wrote` when the resource has answered, `releasing` before release is called and `released` when it has returned.
 /// `finished` comes last.
-pub const CLIENT_VERBS: [&str; 9] =
-    ["started", "trying", "acquired", "refused", "read", "wrote", "releasing", "released", "finished"];
+pub const CLIENT_VERBS: [&str; 9] = [
+    "started",
+    "trying",
+    "acquired",
+    "refused",
+    "read",
+    "wrote",
+    "releasing",
+    "released",
+    "finished",
+];
 
 /// The hosts of a scenario, in the order in which they act within one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,18 +37,23 @@ impl Hosts {
     /// What a host is for, if there is one of that name.
     #[must_use]
     pub fn role(&self, name: &str) -> Option<Role> {
-        self.iter().find(|(host, _)| *host == name).map(|(_, role)| role)
+        self.iter()
+            .find(|(host, _)| *host == name)
+            .map(|(_, role)| role)
     }
 
     /// The names of all hosts of a role.
     pub fn of(&self, wanted: Role) -> impl Iterator<Item = &str> {
-        self.iter().filter(move |(_, role)| *role == wanted).map(|(name, _)| name)
+        self.iter()
+            .filter(move |(_, role)| *role == wanted)
+            .map(|(name, _)| name)
     }
 
     /// The host's role, or the nearest host there is.
     pub(super) fn find(&self, name: &str, span: Range<usize>) -> Result<Role, Problem> {
         let known = self.iter().map(|(name, _)| name);
-        self.role(name).ok_or_else(|| Problem::unknown(span, "host", name, known))
+        self.role(name)
+            .ok_or_else(|| Problem::unknown(span, "host", name, known))
     }
 }
 
@@ -67,10 +81,21 @@ fn parse(text: &str, hosts: &Hosts) -> Result<EventPattern, Problem> {
     let known = verbs(role);
     if !known.contains(&verb.0) {
         let what = format!("event of {}", host.0);
-        return Err(Problem::unknown(verb.1.clone(), &what, verb.0, known.iter().copied()));
+        return Err(Problem::unknown(
+            verb.1.clone(),
+            &what,
+            verb.0,
+            known.iter().copied(),
+        ));
     }
-    let peer = peer.map(|(link, peer)| peer_of(host.0, role, link, peer, hosts)).transpose()?;
-    Ok(EventPattern { host: host.0.to_owned(), verb: verb.0.to_owned(), peer })
+    let peer = peer
+        .map(|(link, peer)| peer_of(host.0, role, link, peer, hosts))
+        .transpose()?;
+    Ok(EventPattern {
+        host: host.0.to_owned(),
+        verb: verb.0.to_owned(),
+        peer,
+    })
 }
 
 fn verbs(role: Role) -> &'static [&'static str] {
@@ -82,13 +107,24 @@ fn verbs(role: Role) -> &'static [&'static str] {
 
 type Word<'a> = (&'a str, Range<usize>);
 
-fn peer_of(host: &str, role: Role, link: &Word, peer: &Word, hosts: &Hosts) -> Result<String, Problem> {
+fn peer_of(
+    host: &str,
+    role: Role,
+    link: &Word,
+    peer: &Word,
+    hosts: &Hosts,
+) -> Result<String, Problem> {
     if role == Role::Client {
         let message = format!("an event of the client {host} has no other side");
         return Err(Problem::new(link.1.start..peer.1.end, message));
     }
     if !["to", "from"].contains(&link.0) {
-        return Err(Problem::unknown(link.1.clone(), "word", link.0, ["to", "from"]));
+        return Err(Problem::unknown(
+            link.1.clone(),
+            "word",
+            link.0,
+            ["to", "from"],
+        ));
     }
     hosts.find(peer.0, peer.1.clone())?;
     Ok(peer.0.to_owned())

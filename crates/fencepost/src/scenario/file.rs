@@ -102,7 +102,9 @@ impl System {
     #[must_use]
     pub fn nodes(&self) -> u32 {
         let default = if self.kind == Kind::Single { 1 } else { 5 };
-        self.nodes.as_ref().map_or(default, |nodes| *nodes.get_ref())
+        self.nodes
+            .as_ref()
+            .map_or(default, |nodes| *nodes.get_ref())
     }
 
     pub(super) fn nodes_span(&self) -> Option<std::ops::Range<usize>> {
@@ -199,7 +201,10 @@ impl Node {
     /// When the append-only file is forced to the disk.
     #[must_use]
     pub fn fsync(&self) -> Fsync {
-        self.fsync.as_ref().map(|fsync| *fsync.get_ref()).unwrap_or_default()
+        self.fsync
+            .as_ref()
+            .map(|fsync| *fsync.get_ref())
+            .unwrap_or_default()
     }
 }
 
@@ -235,7 +240,9 @@ pub struct Network {
 
 impl Default for Network {
     fn default() -> Self {
-        Self { latency: default_latency() }
+        Self {
+            latency: default_latency(),
+        }
     }
 }
 
@@ -274,7 +281,9 @@ impl Resource {
     /// How it looks at tokens.
     #[must_use]
     pub fn fencing(&self) -> Fencing {
-        self.fencing.as_ref().map_or(Fencing::None, |fencing| *fencing.get_ref())
+        self.fencing
+            .as_ref()
+            .map_or(Fencing::None, |fencing| *fencing.get_ref())
     }
 }
 

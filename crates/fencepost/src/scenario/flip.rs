@@ -38,11 +38,16 @@ struct Head {
 
 /// Takes the flips out of a document.
 pub(super) fn take<'a>(root: &mut DeTable<'a>) -> Result<Vec<Overlay<'a>>, Problem> {
-    let Some(flips) = remove(root, "flip") else { return Ok(Vec::new()) };
+    let Some(flips) = remove(root, "flip") else {
+        return Ok(Vec::new());
+    };
     let span = flips.span();
     match flips.into_inner() {
         DeValue::Array(flips) => flips.into_iter().map(overlay).collect(),
-        _ => Err(Problem::new(span, "wrong type: flips are tables `[[flip]]`")),
+        _ => Err(Problem::new(
+            span,
+            "wrong type: flips are tables `[[flip]]`",
+        )),
     }
 }
 
@@ -50,7 +55,11 @@ fn overlay(flip: Spanned<DeValue<'_>>) -> Result<Overlay<'_>, Problem> {
     let head = Head::deserialize(ValueDeserializer::from(flip.clone())).map_err(Problem::from)?;
     let span = flip.span();
     match flip.into_inner() {
-        DeValue::Table(table) => Ok(Overlay { span, why: head.why, table }),
+        DeValue::Table(table) => Ok(Overlay {
+            span,
+            why: head.why,
+            table,
+        }),
         _ => Err(Problem::new(span, "wrong type: expected a table")),
     }
 }
@@ -80,7 +89,10 @@ fn into_table(value: Spanned<DeValue<'_>>) -> Result<DeTable<'_>, Problem> {
     let span = value.span();
     match value.into_inner() {
         DeValue::Table(table) => Ok(table),
-        other => Err(Problem::new(span, format!("wrong type: expected a table, not a {}", other.type_str()))),
+        other => Err(Problem::new(
+            span,
+            format!("wrong type: expected a table, not a {}", other.type_str()),
+        )),
     }
 }
 
@@ -88,20 +100,30 @@ fn into_table(value: Spanned<DeValue<'_>>) -> Result<DeTable<'_>, Problem> {
 fn nested<'a>(keys: &[&'static str], value: Spanned<DeValue<'a>>) -> DeTable<'a> {
     let (first, rest) = keys.split_first().expect("at least one key");
     let span = value.span();
-    let inner = if rest.is_empty() { value } else { Spanned::new(span.clone(), DeValue::Table(nested(rest, value))) };
+    let inner = if rest.is_empty() {
+        value
+    } else {
+        Spanned::new(span.clone(), DeValue::Table(nested(rest, value)))
+    };
     DeTable::from_iter([(Spanned::new(span, Cow::Borrowed(*first)), inner)])
 }
 
 /// Lays `over` on `base`: tables merge, everything else replaces.
 fn merge<'a>(base: &mut DeTable<'a>, over: DeTable<'a>) {
     for (key, value) in over {
-        let Some(known) = base.keys().find(|known| known.get_ref() == key.get_ref()).cloned() else {
+        let Some(known) = base
+            .keys()
+            .find(|known| known.get_ref() == key.get_ref())
+            .cloned()
+        else {
             base.insert(key, value);
             continue;
         };
         match (base.get_mut(&known).map(Spanned::get_mut), value.get_ref()) {
             (Some(DeValue::Table(below)), DeValue::Table(_)) => {
-                let DeValue::Table(above) = value.into_inner() else { unreachable!("matched just now") };
+                let DeValue::Table(above) = value.into_inner() else {
+                    unreachable!("matched just now")
+                };
                 merge(below, above);
             }
             _ => {

@@ -26,8 +26,8 @@ pub use catalogue::{catalogue, embedded};
 pub use error::ScenarioError;
 pub use event::{CLIENT_VERBS, Hosts};
 pub use file::{
-    Client, Clock, Elapsed, Expectation, Fencing, Fsync, Kind, Link, Network, Node, Order, Persistence, Release,
-    Resource, System, Token,
+    Client, Clock, Elapsed, Expectation, Fencing, Fsync, Kind, Link, Network, Node, Order,
+    Persistence, Release, Resource, System, Token,
 };
 pub use value::{Draw, Drawable, LONGEST, Ppm, Step, duration};
 
@@ -125,16 +125,33 @@ pub enum Trigger {
 
 /// What a fault does; `fencepost_world::plan::Action` before its values are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are those of the world's Action, and documented there")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the world's Action, and documented there"
+)]
 pub enum Action {
     /// Stops all of a host for a time.
     Pause { host: String, lasts: Draw<Duration> },
     /// Ends a host's process.
-    Crash { host: String, how: Crash, down_for: Option<Draw<Duration>> },
+    Crash {
+        host: String,
+        how: Crash,
+        down_for: Option<Draw<Duration>>,
+    },
     /// Cuts every link between two groups of hosts.
-    Partition { left: Vec<String>, right: Vec<String>, how: Cut, heal: Heal },
+    Partition {
+        left: Vec<String>,
+        right: Vec<String>,
+        how: Cut,
+        heal: Heal,
+    },
     /// Makes messages between two groups of hosts later.
-    Delay { left: Vec<String>, right: Vec<String>, extra: Draw<Duration>, heal: Heal },
+    Delay {
+        left: Vec<String>,
+        right: Vec<String>,
+        extra: Draw<Duration>,
+        heal: Heal,
+    },
     /// Moves a host's wall clock.
     ClockStep { host: String, by: Draw<Step> },
 }
@@ -159,8 +176,14 @@ impl Scenario {
     /// of its flips.
     pub fn parse(name: &str, path: &str, text: &str) -> Result<Self, ScenarioError> {
         let text: Arc<str> = text.into();
-        let origin = Origin { name, path, text: &text };
-        origin.read().map_err(|problem| ScenarioError::new(path, &text, problem))
+        let origin = Origin {
+            name,
+            path,
+            text: &text,
+        };
+        origin
+            .read()
+            .map_err(|problem| ScenarioError::new(path, &text, problem))
     }
 
     /// Reads a scenario from a file.
@@ -202,15 +225,25 @@ impl Origin<'_> {
         let span = root.span();
         let mut root = root.into_inner();
         let flips = flip::take(&mut root)?;
-        let mut scenario =
-            self.build(self.name.to_owned(), Spanned::new(span.clone(), root.clone()), check::persistence)?;
+        let mut scenario = self.build(
+            self.name.to_owned(),
+            Spanned::new(span.clone(), root.clone()),
+            check::persistence,
+        )?;
         for (index, flip) in flips.into_iter().enumerate() {
             let (place, why) = (flip.span.clone(), flip.why.clone());
             let name = format!("{}/flip-{}", self.name, index + 1);
-            let merged =
-                flip.over(&root).and_then(|table| self.build(name, Spanned::new(span.clone(), table), |_| Ok(())));
-            let scenario_of_flip = merged.map_err(|problem| Problem { flip: Some(place), ..problem })?;
-            scenario.flips.push(Flip { why, scenario: scenario_of_flip });
+            let merged = flip
+                .over(&root)
+                .and_then(|table| self.build(name, Spanned::new(span.clone(), table), |_| Ok(())));
+            let scenario_of_flip = merged.map_err(|problem| Problem {
+                flip: Some(place),
+                ..problem
+            })?;
+            scenario.flips.push(Flip {
+                why,
+                scenario: scenario_of_flip,
+            });
         }
         Ok(scenario)
     }
@@ -227,7 +260,9 @@ impl Origin<'_> {
         check::settings(&file, &hosts)?;
         let faults = check::faults(&file, &hosts, self.text)?;
         let expect = check::expect(&file, &hosts, self.text)?;
-        let call_bound = file.call_bound.unwrap_or_else(|| default_call_bound(file.system.get_ref()));
+        let call_bound = file
+            .call_bound
+            .unwrap_or_else(|| default_call_bound(file.system.get_ref()));
         Ok(Scenario {
             name,
             path: self.path.to_owned(),

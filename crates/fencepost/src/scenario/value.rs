@@ -10,7 +10,9 @@ use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 pub const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Units of which every one is a whole number of nanoseconds. Months and years are averages, so they are not here.
-const UNITS: [&str; 12] = ["ns", "us", "µs", "ms", "s", "sec", "secs", "m", "min", "h", "hour", "hours"];
+const UNITS: [&str; 12] = [
+    "ns", "us", "µs", "ms", "s", "sec", "secs", "m", "min", "h", "hour", "hours",
+];
 
 /// Reads a duration such as `250ms`, `1.5s` or `1m 30s`.
 ///
@@ -29,7 +31,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     if !text.contains(char::is_alphabetic) {
         return Err(format!("a unit is missing, as in `{text}ms`"));
     }
-    let units = text.split(|c: char| !c.is_alphabetic()).filter(|unit| !unit.is_empty());
+    let units = text
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|unit| !unit.is_empty());
     if let Some(unit) = units.into_iter().find(|unit| !UNITS.contains(unit)) {
         return Err(unit_complaint(unit));
     }
@@ -45,7 +49,9 @@ fn complaint(text: &str, error: &humantime::DurationError) -> String {
             format!("a unit is missing, as in `{text}ms`")
         }
         humantime::DurationError::UnknownUnit { unit, .. } => unit_complaint(unit),
-        humantime::DurationError::NumberOverflow => "too large, or no whole number of nanoseconds".into(),
+        humantime::DurationError::NumberOverflow => {
+            "too large, or no whole number of nanoseconds".into()
+        }
         other => other.to_string(),
     }
 }
@@ -84,7 +90,8 @@ pub trait Drawable: Copy + Ord {
 }
 
 impl Drawable for Duration {
-    const EXPECTED: &'static str = r#"a duration such as "250ms", or a range such as ["5s", "40s"]"#;
+    const EXPECTED: &'static str =
+        r#"a duration such as "250ms", or a range such as ["5s", "40s"]"#;
     fn from_text(text: &str) -> Result<Self, String> {
         duration(text)
     }
@@ -97,7 +104,8 @@ impl Drawable for Duration {
 }
 
 impl Drawable for Step {
-    const EXPECTED: &'static str = r#"a step such as "30s" or "-10s", or a range such as ["-10s", "10s"]"#;
+    const EXPECTED: &'static str =
+        r#"a step such as "30s" or "-10s", or a range such as ["-10s", "10s"]"#;
     fn from_text(text: &str) -> Result<Self, String> {
         let (sign, size) = match text.strip_prefix('-') {
             Some(size) => (-1, size),
@@ -126,7 +134,9 @@ impl Drawable for Ppm {
         Err(format!("expected {}", Self::EXPECTED))
     }
     fn from_integer(ppm: i64) -> Option<Self> {
-        (-Self::MOST..=Self::MOST).contains(&ppm).then_some(Self(ppm))
+        (-Self::MOST..=Self::MOST)
+            .contains(&ppm)
+            .then_some(Self(ppm))
     }
     fn above(self, min: Self) -> u64 {
         self.0.abs_diff(min.0)
@@ -146,7 +156,10 @@ pub struct Draw<T> {
 impl<T: Drawable> Draw<T> {
     /// One value.
     pub const fn fixed(value: T) -> Self {
-        Self { min: value, max: value }
+        Self {
+            min: value,
+            max: value,
+        }
     }
 
     /// A range, both ends included; none if it is empty.
@@ -199,9 +212,13 @@ impl<'de, T: Drawable> Visitor<'de> for DrawVisitor<T> {
             ends.push(end);
         }
         let [min, max] = ends[..] else {
-            return Err(de::Error::custom(format!("a range has two ends, not {}", ends.len())));
+            return Err(de::Error::custom(format!(
+                "a range has two ends, not {}",
+                ends.len()
+            )));
         };
-        Draw::range(min, max).ok_or_else(|| de::Error::custom("empty range: the first end is the larger one"))
+        Draw::range(min, max)
+            .ok_or_else(|| de::Error::custom("empty range: the first end is the larger one"))
     }
 }
 
@@ -210,7 +227,9 @@ struct One<T>(T);
 
 impl<'de, T: Drawable> Deserialize<'de> for One<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OneVisitor(std::marker::PhantomData)).map(One)
+        deserializer
+            .deserialize_any(OneVisitor(std::marker::PhantomData))
+            .map(One)
     }
 }
 
@@ -247,7 +266,9 @@ pub(super) fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Durati
 }
 
 /// The same, where the key may be missing.
-pub(super) fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+pub(super) fn exact_or_none<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
     exact(deserializer).map(Some)
 }
 
@@ -265,7 +286,20 @@ mod tests {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
-        for wrong in ["", "5", "0", "-5s", "1month", "1y", "1day", "0.5ns", " 5s", "5 parsecs", "ms", "9999999h"] {
+        for wrong in [
+            "",
+            "5",
+            "0",
+            "-5s",
+            "1month",
+            "1y",
+            "1day",
+            "0.5ns",
+            " 5s",
+            "5 parsecs",
+            "ms",
+            "9999999h",
+        ] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
@@ -281,7 +315,8 @@ mod tests {
     fn a_range_across_zero_reaches_both_ends() {
         let range = Draw::range(Step(-1), Step(1)).expect("not empty");
         let mut stream = Stream::new(1, "test");
-        let drawn: std::collections::BTreeSet<i64> = (0..100).map(|_| range.draw(&mut stream).0).collect();
+        let drawn: std::collections::BTreeSet<i64> =
+            (0..100).map(|_| range.draw(&mut stream).0).collect();
         assert_eq!(drawn.into_iter().collect::<Vec<_>>(), [-1, 0, 1]);
     }
 }

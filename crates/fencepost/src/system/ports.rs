@@ -3,13 +3,13 @@
 use std::future::Future;
 use std::time::Duration;
 
-use fencepost_checker::history::{Answer, Name, Vote, What};
 use fencepost_checker::ClockKind;
+use fencepost_checker::history::{Answer, Name, Vote, What};
 use fencepost_world::{Connection, Host};
 use redis::RedisResult;
 use redlock::{
-    AttemptBegun, AttemptEnded, AttemptOutcome, Clock, Entropy, ExtendOutcome, ExtensionEnded, NodeError, Observer,
-    Reading, Spawn, Tokens,
+    AttemptBegun, AttemptEnded, AttemptOutcome, Clock, Entropy, ExtendOutcome, ExtensionEnded,
+    NodeError, Observer, Reading, Spawn, Tokens,
 };
 
 use crate::remote::SequenceClient;
@@ -79,14 +79,20 @@ impl redlock::redis::Connect for HostConnect {
 pub(super) struct HostTokens(pub(super) Option<SequenceClient>);
 
 impl Tokens for HostTokens {
-    fn next(&self, key: &[u8], _value: &[u8]) -> impl Future<Output = Result<Option<u64>, NodeError>> + Send {
+    fn next(
+        &self,
+        key: &[u8],
+        _value: &[u8],
+    ) -> impl Future<Output = Result<Option<u64>, NodeError>> + Send {
         let (sequence, key) = (self.0.clone(), key.to_vec());
         async move {
             match sequence {
                 None => Ok(None),
-                Some(sequence) => {
-                    sequence.next(&key).await.map(Some).map_err(|error| NodeError::Other(error.to_string()))
-                }
+                Some(sequence) => sequence
+                    .next(&key)
+                    .await
+                    .map(Some)
+                    .map_err(|error| NodeError::Other(error.to_string())),
             }
         }
     }
@@ -101,12 +107,21 @@ pub(super) struct HostObserver {
 
 impl Observer for HostObserver {
     fn attempt_begun(&self, event: &AttemptBegun<'_>) {
-        self.host.attempt_begun(event.key, event.value.as_bytes(), self.clock, nanos(event.at));
+        self.host.attempt_begun(
+            event.key,
+            event.value.as_bytes(),
+            self.clock,
+            nanos(event.at),
+        );
     }
 
     fn attempt_ended(&self, event: &AttemptEnded<'_>) {
-        let AttemptOutcome::Refused(reason) = event.outcome else { return };
-        let Some(attempt) = self.host.attempt_with(event.value.as_bytes()) else { return };
+        let AttemptOutcome::Refused(reason) = event.outcome else {
+            return;
+        };
+        let Some(attempt) = self.host.attempt_with(event.value.as_bytes()) else {
+            return;
+        };
         self.host.record(What::Refused {
             client: self.host.name(),
             attempt,
@@ -117,7 +132,9 @@ impl Observer for HostObserver {
     }
 
     fn extension_ended(&self, event: &ExtensionEnded<'_>) {
-        let Some(attempt) = self.host.attempt_with(event.value.as_bytes()) else { return };
+        let Some(attempt) = self.host.attempt_with(event.value.as_bytes()) else {
+            return;
+        };
         let (client, key) = (self.host.name(), text(event.key));
         match event.outcome {
             ExtendOutcome::Extended => self.host.record(What::Extended {
@@ -128,7 +145,11 @@ impl Observer for HostObserver {
                 clock: self.clock,
                 votes: event.answers.iter().map(extension_vote).collect(),
             }),
-            ExtendOutcome::Lost => self.host.record(What::Lost { client, attempt, key }),
+            ExtendOutcome::Lost => self.host.record(What::Lost {
+                client,
+                attempt,
+                key,
+            }),
             _ => {}
         }
     }
@@ -150,7 +171,13 @@ pub(super) fn votes(votes: &[redlock::NodeVote]) -> Vec<Vote> {
         redlock::Vote::NotAsked => Answer::NotAsked,
         other => Answer::Error(other.to_string()),
     };
-    votes.iter().map(|vote| Vote { node: Name::from(vote.node.as_str()), answer: answer(&vote.vote) }).collect()
+    votes
+        .iter()
+        .map(|vote| Vote {
+            node: Name::from(vote.node.as_str()),
+            answer: answer(&vote.vote),
+        })
+        .collect()
 }
 
 fn extension_vote(answer: &redlock::NodeAnswer) -> Vote {
@@ -160,5 +187,8 @@ fn extension_vote(answer: &redlock::NodeAnswer) -> Vote {
         redlock::Answer::TimedOut => Answer::TimedOut,
         other => Answer::Error(other.to_string()),
     };
-    Vote { node: Name::from(answer.node.as_str()), answer: vote }
+    Vote {
+        node: Name::from(answer.node.as_str()),
+        answer: vote,
+    }
 }

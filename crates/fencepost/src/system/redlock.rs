@@ -10,12 +10,15 @@ use redlock::redis::{Connect, RedisNode};
 use redlock::{Drift, Guard, PortSet, Redlock, Retry};
 
 use super::ports::{HostObserver, HostTokens, nanos, votes};
-use super::{Acquired, HostClock, HostConnect, HostEntropy, HostSpawn, LockClient, LockSystem, Refused};
+use super::{
+    Acquired, HostClock, HostConnect, HostEntropy, HostSpawn, LockClient, LockSystem, Refused,
+};
 use crate::plan::SystemPlan;
-use crate::scenario::{Elapsed, Order, Release, Token};
 use crate::remote::SequenceClient;
+use crate::scenario::{Elapsed, Order, Release, Token};
 
-type HostPorts = PortSet<HostClock, HostEntropy, HostSpawn, RedisNode<HostConnect>, HostTokens, HostObserver>;
+type HostPorts =
+    PortSet<HostClock, HostEntropy, HostSpawn, RedisNode<HostConnect>, HostTokens, HostObserver>;
 
 /// N independent masters and a majority; with one node, the single-node lock.
 #[derive(Clone, Debug)]
@@ -39,7 +42,14 @@ impl RedlockSystem {
 
     fn connects(&self, from: Host) -> Vec<HostConnect> {
         let nodes = (1..=self.plan.nodes).map(|number| format!("n{number}"));
-        nodes.filter_map(|name| Some(HostConnect { from, to: Host::find(&name)? })).collect()
+        nodes
+            .filter_map(|name| {
+                Some(HostConnect {
+                    from,
+                    to: Host::find(&name)?,
+                })
+            })
+            .collect()
     }
 
     fn lock(&self, host: Host) -> Redlock<HostPorts> {
@@ -59,14 +69,23 @@ impl RedlockSystem {
                 Order::Parallel => redlock::Order::Parallel,
             })
             .node_timeout(self.plan.node_timeout)
-            .drift(Drift { ppm: self.plan.drift_ppm, fixed: self.plan.drift_constant })
+            .drift(Drift {
+                ppm: self.plan.drift_ppm,
+                fixed: self.plan.drift_constant,
+            })
             // The workload repeats refused attempts itself: each is a call of its own in the history.
-            .retry(Retry { tries: 1, delay_least: Duration::ZERO, delay_most: Duration::ZERO });
+            .retry(Retry {
+                tries: 1,
+                delay_least: Duration::ZERO,
+                delay_most: Duration::ZERO,
+            });
         let builder = match self.plan.elapsed {
             Elapsed::Unchecked => builder.skip_second_reading(),
             Elapsed::Monotonic | Elapsed::Wall => builder,
         };
-        builder.build().expect("the scenario was checked: nodes differ, and the TTL exceeds its drift margin")
+        builder
+            .build()
+            .expect("the scenario was checked: nodes differ, and the TTL exceeds its drift margin")
     }
 }
 
@@ -104,9 +123,16 @@ impl LockClient for RedlockClient {
     type Held = Held;
 
     async fn acquire(&self, key: &str) -> Result<Acquired<Held>, Refused> {
-        let guard = self.lock.acquire(key).await.map_err(|refused| Refused(refused.to_string()))?;
+        let guard = self
+            .lock
+            .acquire(key)
+            .await
+            .map_err(|refused| Refused(refused.to_string()))?;
         let value = guard.value().as_bytes().to_vec();
-        let attempt = self.host.attempt_with(&value).expect("the observer has announced the attempt");
+        let attempt = self
+            .host
+            .attempt_with(&value)
+            .expect("the observer has announced the attempt");
         Ok(Acquired {
             attempt,
             token: guard.token(),
@@ -138,7 +164,13 @@ impl RedlockClient {
         let (key, value) = (guard.key().to_vec(), guard.value());
         guard.forget();
         let one = |node: &HostConnect| {
-            let delete = delete(node.clone(), self.host, self.release, key.clone(), value.as_bytes().to_vec());
+            let delete = delete(
+                node.clone(),
+                self.host,
+                self.release,
+                key.clone(),
+                value.as_bytes().to_vec(),
+            );
             let timeout = self.host.sleep(self.node_timeout);
             async move {
                 match select(Box::pin(delete), timeout).await {
@@ -148,7 +180,12 @@ impl RedlockClient {
             }
         };
         let answers = join_all(self.nodes.iter().map(one)).await;
-        let count = |wanted| answers.iter().filter(|answer| **answer == Some(wanted)).count();
+        let count = |wanted| {
+            answers
+                .iter()
+                .filter(|answer| **answer == Some(wanted))
+                .count()
+        };
         let quorum = self.nodes.len() / 2 + 1;
         if count(true) >= quorum {
             ReleaseOutcome::Released
@@ -170,13 +207,19 @@ async fn delete(
 ) -> redis::RedisResult<bool> {
     let mut connection = node.connect().await?;
     if release == Release::GetDel {
-        let owner: Option<Vec<u8>> = redis::cmd("GET").arg(&key).query_async(&mut connection).await?;
+        let owner: Option<Vec<u8>> = redis::cmd("GET")
+            .arg(&key)
+            .query_async(&mut connection)
+            .await?;
         host.mark("got").await;
         if owner.as_deref() != Some(&*value) {
             return Ok(false);
         }
     }
-    let deleted: u64 = redis::cmd("DEL").arg(&key).query_async(&mut connection).await?;
+    let deleted: u64 = redis::cmd("DEL")
+        .arg(&key)
+        .query_async(&mut connection)
+        .await?;
     Ok(deleted > 0)
 }
 

@@ -34,14 +34,21 @@ fn each_scenario_expects_something_and_proves_by_a_flip_that_it_tests_something(
     for scenario in catalogue() {
         let name = &scenario.name;
         assert!(!scenario.name.starts_with("canary/"));
-        assert!(!scenario.expect.properties.is_empty() && !scenario.expect.facts.is_empty(), "{name}");
+        assert!(
+            !scenario.expect.properties.is_empty() && !scenario.expect.facts.is_empty(),
+            "{name}"
+        );
         assert!(!scenario.flips.is_empty(), "{name}");
         for (index, flip) in scenario.flips.iter().enumerate() {
             assert_eq!(flip.scenario.name, format!("{name}/flip-{}", index + 1));
             assert!(flip.why.is_some(), "{name}");
             let same = flip.scenario.expect == scenario.expect;
             // A second flip may show that a variant changes nothing.
-            assert!(!same || index > 0, "{}: the flip expects what the scenario does", flip.scenario.name);
+            assert!(
+                !same || index > 0,
+                "{}: the flip expects what the scenario does",
+                flip.scenario.name
+            );
         }
     }
 }
@@ -50,27 +57,41 @@ fn each_scenario_expects_something_and_proves_by_a_flip_that_it_tests_something(
 fn flips_and_files_are_found_by_name_and_path() {
     let flip = Scenario::find("gc-pause/flip-1").expect("there is one");
     assert_eq!(flip.name, "gc-pause/flip-1");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/canary/wrong-expectation.toml");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios/canary/wrong-expectation.toml"
+    );
     if std::path::Path::new(path).exists() {
-        assert_eq!(Scenario::find(path).expect("reads").name, "canary/wrong-expectation");
+        assert_eq!(
+            Scenario::find(path).expect("reads").name,
+            "canary/wrong-expectation"
+        );
     }
 }
 
 #[test]
 fn an_unknown_name_gets_the_nearest_one() {
-    let error = Scenario::find("gc-puase").expect_err("a typing error").to_string();
+    let error = Scenario::find("gc-puase")
+        .expect_err("a typing error")
+        .to_string();
     expect_test::expect![[r#"
         error: there is no scenario `gc-puase`
          |
          = help: did you mean `gc-pause`?"#]]
     .assert_eq(&error);
-    let error = Scenario::find("gc-pause/flip-9").expect_err("there are fewer").to_string();
+    let error = Scenario::find("gc-pause/flip-9")
+        .expect_err("there are fewer")
+        .to_string();
     expect_test::expect![[r#"
         error: `gc-pause` has no flip 9
          |
          = help: it has 2"#]]
     .assert_eq(&error);
-    let error = Scenario::find("nowhere/none.toml").expect_err("no file").to_string();
-    expect_test::expect!["error: cannot read `nowhere/none.toml`: No such file or directory (os error 2)"]
-        .assert_eq(&error);
+    let error = Scenario::find("nowhere/none.toml")
+        .expect_err("no file")
+        .to_string();
+    expect_test::expect![
+        "error: cannot read `nowhere/none.toml`: No such file or directory (os error 2)"
+    ]
+    .assert_eq(&error);
 }

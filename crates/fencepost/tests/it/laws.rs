@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use crate::BASE;
 
 fn read(extra: &str) -> Scenario {
-    Scenario::parse("test", "test.toml", &format!("{BASE}{extra}")).unwrap_or_else(|error| panic!("{error}"))
+    Scenario::parse("test", "test.toml", &format!("{BASE}{extra}"))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 proptest! {
@@ -109,7 +110,12 @@ fn faults_stand_in_the_order_of_the_file() {
         "\n[[pause]]\nhost = \"c1\"\nat = \"2s\"\nfor = \"1s\"\n",
         "\n[[crash]]\nhost = \"n2\"\nhow = \"power\"\nat = \"3s\"\n",
     ));
-    let families: Vec<_> = Plan::draw(&scenario, 0).world.faults.iter().map(|fault| fault.action.family()).collect();
+    let families: Vec<_> = Plan::draw(&scenario, 0)
+        .world
+        .faults
+        .iter()
+        .map(|fault| fault.action.family())
+        .collect();
     assert_eq!(families, ["crash", "pause", "crash"]);
 }
 
@@ -140,7 +146,10 @@ facts = []
 "#,
     );
     let first = &scenario.flips[0].scenario;
-    assert_eq!((first.resource.fencing(), first.system.token), (Fencing::Token, Token::Sequence));
+    assert_eq!(
+        (first.resource.fencing(), first.system.token),
+        (Fencing::Token, Token::Sequence)
+    );
     assert_eq!(first.system.nodes(), 5);
     assert_eq!(first.faults, scenario.faults);
     assert_eq!(first.expect.facts, scenario.expect.facts);

@@ -43,7 +43,11 @@ pub(crate) struct EventEngine {
 enum Work {
     Receive(Message),
     /// The command was applied, its reply not yet sent when the host was stopped.
-    Reply { connection: u64, reply: Reply, keyed: bool },
+    Reply {
+        connection: u64,
+        reply: Reply,
+        keyed: bool,
+    },
 }
 
 impl EventEngine {
@@ -57,7 +61,9 @@ impl EventEngine {
                     let latency = links.next_latency(message.from, message.to);
                     (latency, links.get(message.from, message.to).drops())
                 };
-                let at = self.connections.arrival(&message, core.now().after(latency));
+                let at = self
+                    .connections
+                    .arrival(&message, core.now().after(latency));
                 self.travel(core, at, Message { drops, ..message });
             }
         }
@@ -74,7 +80,9 @@ impl EventEngine {
             Process::Off => {}
             Process::Down => self.turn_away(core, &message),
             Process::Up if !core.may_run(host) && !message.to_client() => {
-                self.waiting.borrow_mut().push_back((host, Work::Receive(message)));
+                self.waiting
+                    .borrow_mut()
+                    .push_back((host, Work::Receive(message)));
             }
             Process::Up => self.act(core, message),
         }
@@ -97,7 +105,9 @@ impl EventEngine {
                 if !self.connections.accept(core, connection) {
                     return;
                 }
-                with_service(core, message.to, |service| service.connected(ConnectionId(connection), message.from));
+                with_service(core, message.to, |service| {
+                    service.connected(ConnectionId(connection), message.from)
+                });
                 self.send(core, message.answer(Payload::Accepted));
             }
             Payload::Request { ref arguments } => {
@@ -110,7 +120,9 @@ impl EventEngine {
             }
             Payload::Close => {
                 if self.connections.close_at_server(core, connection) {
-                    with_service(core, message.to, |service| service.disconnected(ConnectionId(connection)));
+                    with_service(core, message.to, |service| {
+                        service.disconnected(ConnectionId(connection))
+                    });
                 }
             }
             Payload::Accepted => self.connections.connected(connection, Ok(())),
@@ -120,14 +132,36 @@ impl EventEngine {
         }
     }
 
-    fn serve(&self, core: &Core, server: Host, peer: Host, connection: u64, arguments: &[bytes::Bytes]) {
-        let effects = core.serve(&Request { server, peer, connection: ConnectionId(connection), arguments });
+    fn serve(
+        &self,
+        core: &Core,
+        server: Host,
+        peer: Host,
+        connection: u64,
+        arguments: &[bytes::Bytes],
+    ) {
+        let effects = core.serve(&Request {
+            server,
+            peer,
+            connection: ConnectionId(connection),
+            arguments,
+        });
         let keyed = !effects.touches.is_empty();
         for (to, reply) in effects.replies {
-            self.reply(core, server, Work::Reply { connection: to.0, reply, keyed });
+            self.reply(
+                core,
+                server,
+                Work::Reply {
+                    connection: to.0,
+                    reply,
+                    keyed,
+                },
+            );
         }
         if effects.close && self.connections.close_at_server(core, connection) {
-            with_service(core, server, |service| service.disconnected(ConnectionId(connection)));
+            with_service(core, server, |service| {
+                service.disconnected(ConnectionId(connection))
+            });
             if let Some(message) = self.connections.to_client(connection, Payload::Closed) {
                 self.send(core, message);
             }
@@ -143,8 +177,20 @@ impl EventEngine {
             self.waiting.borrow_mut().push_back((server, work));
             return;
         }
-        let Work::Reply { connection, reply, keyed } = work else { return };
-        let Some(message) = self.connections.to_client(connection, Payload::Reply { reply }) else { return };
+        let Work::Reply {
+            connection,
+            reply,
+            keyed,
+        } = work
+        else {
+            return;
+        };
+        let Some(message) = self
+            .connections
+            .to_client(connection, Payload::Reply { reply })
+        else {
+            return;
+        };
         let peer = message.to;
         self.send(core, message);
         if keyed {
@@ -155,7 +201,9 @@ impl EventEngine {
     /// Drops the tasks of processes that ended, outside of every poll.
     fn bury(&self, core: &Core) {
         loop {
-            let Some(host) = self.dead.borrow_mut().pop() else { return };
+            let Some(host) = self.dead.borrow_mut().pop() else {
+                return;
+            };
             core.executor.bury(host);
         }
     }
@@ -163,8 +211,11 @@ impl EventEngine {
     fn run_ready(&self, core: &Core) {
         self.bury(core);
         while core.over().is_none() {
-            let Some(host) = core.executor.next_runnable() else { return };
-            core.executor.run(host, || core.may_run(host) && core.over().is_none());
+            let Some(host) = core.executor.next_runnable() else {
+                return;
+            };
+            core.executor
+                .run(host, || core.may_run(host) && core.over().is_none());
             self.bury(core);
         }
     }
@@ -185,7 +236,9 @@ impl Engine for EventEngine {
     }
 
     fn deliver(&self, core: &Core, message: usize) {
-        let Some(message) = self.messages.borrow_mut().remove(message) else { return };
+        let Some(message) = self.messages.borrow_mut().remove(message) else {
+            return;
+        };
         let link = core.links.borrow().get(message.from, message.to).clone();
         if link.drops() != message.drops {
             return;
@@ -214,7 +267,9 @@ impl Engine for EventEngine {
     fn started(&self, _core: &Core, _host: Host) {}
 
     fn ended(&self, core: &Core, host: Host, how: Crash) {
-        self.waiting.borrow_mut().retain(|(waiting, _)| *waiting != host);
+        self.waiting
+            .borrow_mut()
+            .retain(|(waiting, _)| *waiting != host);
         self.dead.borrow_mut().push(host);
         // A kernel that lives on closes the connections of its dead process; a host without power says nothing.
         for message in self.connections.server_ended(host) {
@@ -227,7 +282,9 @@ impl Engine for EventEngine {
     fn resumed(&self, core: &Core, host: Host) {
         // What arrives in the meantime waits behind what has waited already.
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
-        let (own, others) = waiting.into_iter().partition(|(waiting, _)| *waiting == host);
+        let (own, others) = waiting
+            .into_iter()
+            .partition(|(waiting, _)| *waiting == host);
         *self.waiting.borrow_mut() = others;
         let own: VecDeque<(Host, Work)> = own;
         for (_, work) in own {
@@ -245,7 +302,8 @@ impl Engine for EventEngine {
         match how {
             Cut::Hold if passage == Passage::Open => {
                 let held = std::mem::take(&mut *self.held.borrow_mut());
-                let (arriving, still): (VecDeque<_>, _) = held.into_iter().partition(|m| m.is_between(a, b));
+                let (arriving, still): (VecDeque<_>, _) =
+                    held.into_iter().partition(|m| m.is_between(a, b));
                 *self.held.borrow_mut() = still;
                 for message in arriving {
                     self.travel(core, core.now(), message);
@@ -254,7 +312,9 @@ impl Engine for EventEngine {
             // TCP had given up on what it could not deliver.
             Cut::Drop if passage != Passage::Lost => {
                 for (connection, server) in self.connections.reset(core, a, b) {
-                    with_service(core, server, |service| service.disconnected(ConnectionId(connection)));
+                    with_service(core, server, |service| {
+                        service.disconnected(ConnectionId(connection))
+                    });
                 }
             }
             Cut::Hold | Cut::Drop => {}
@@ -284,7 +344,11 @@ impl Engine for EventEngine {
                 // Nothing can ever happen again: whoever still waits waits for ever.
                 None => {
                     let finished = core.limit() < Time::ZERO.after(core.plan.horizon);
-                    core.end(if finished { EndReason::Finished } else { EndReason::Stuck });
+                    core.end(if finished {
+                        EndReason::Finished
+                    } else {
+                        EndReason::Stuck
+                    });
                     return;
                 }
             }

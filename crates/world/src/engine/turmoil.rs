@@ -78,7 +78,11 @@ impl Drop for AbortOnDrop {
 
 impl TurmoilEngine {
     pub(crate) fn new() -> Self {
-        Self { severs: Severs::default(), changes: RefCell::default(), orders: Rc::default() }
+        Self {
+            severs: Severs::default(),
+            changes: RefCell::default(),
+            orders: Rc::default(),
+        }
     }
 
     /// Changes the network, at once where turmoil lets us.
@@ -123,7 +127,9 @@ impl TurmoilEngine {
             .build();
         for host in core.all() {
             let orders = Rc::clone(&self.orders);
-            sim.host(&*core.name(host), move || supervise(host, Rc::clone(&orders)));
+            sim.host(&*core.name(host), move || {
+                supervise(host, Rc::clone(&orders))
+            });
         }
         for a in core.all() {
             for b in core.all().filter(|b| *b > a) {
@@ -156,7 +162,9 @@ async fn supervise(host: Host, orders: Rc<Orders>) -> turmoil::Result {
                 if orders.to_bury.borrow_mut().remove(&host) {
                     core.executor.bury(host);
                 }
-                core.executor.run(host, || !waits && core.may_run(host) && core.over().is_none());
+                core.executor.run(host, || {
+                    !waits && core.may_run(host) && core.over().is_none()
+                });
                 if !orders.to_bury.borrow().contains(&host) {
                     return Poll::<turmoil::Result>::Pending;
                 }
@@ -176,11 +184,14 @@ impl Engine for TurmoilEngine {
             let config = AsyncConnectionConfig::new().set_response_timeout(None);
             let stream = Severable::new(stream, sever);
             let info = RedisConnectionInfo::default();
-            let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
+            let (connection, driver) =
+                MultiplexedConnection::new_with_config(&info, stream, config).await?;
             let (driver, abort) = abortable(driver);
             // It ends with the connection or with the last clone: either way there is nobody to tell.
             from.spawn(driver.map(|_| ()));
-            let lifeline = Lifeline { _last_clone_aborts: Arc::new(AbortOnDrop(abort)) };
+            let lifeline = Lifeline {
+                _last_clone_aborts: Arc::new(AbortOnDrop(abort)),
+            };
             Ok(Connection(Transport::Turmoil(connection, lifeline)))
         })
     }
@@ -240,7 +251,9 @@ impl Engine for TurmoilEngine {
 
 /// Accepts connections until the process ends.
 async fn accept(server: Host, severs: Severs) {
-    let Ok(listener) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).await else { return };
+    let Ok(listener) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).await else {
+        return;
+    };
     while let Ok((stream, address)) = listener.accept().await {
         let peer = turmoil::reverse_lookup(address.ip()).and_then(|name| Host::find(&name));
         let Some(peer) = peer else { continue };
@@ -258,7 +271,13 @@ async fn serve(server: Host, peer: Host, stream: Severable<TcpStream>) {
         connection
     });
     let process = with(|core| core.executor.process(server));
-    let served = Served { server, peer, connection, process, replied: 0 };
+    let served = Served {
+        server,
+        peer,
+        connection,
+        process,
+        replied: 0,
+    };
     // What the stream reports is what ended the connection; there is nobody to tell.
     drop(redis_node::server::serve(stream, served).await);
 }
@@ -290,21 +309,35 @@ impl Drop for Served {
 impl Handler for Served {
     async fn handle(&mut self, arguments: Vec<Bytes>, out: &mut BytesMut) -> Next {
         self.server.gate().await;
-        let request =
-            Request { server: self.server, peer: self.peer, connection: self.connection, arguments: &arguments };
+        let request = Request {
+            server: self.server,
+            peer: self.peer,
+            connection: self.connection,
+            arguments: &arguments,
+        };
         let effects = with(|core| core.serve(&request));
         self.server.gate().await;
         with(|core| {
-            let Some(service) = &core.of(self.server).service else { return };
+            let Some(service) = &core.of(self.server).service else {
+                return;
+            };
             let protocol = service.borrow().protocol(self.connection);
-            for (_, reply) in effects.replies.iter().filter(|(to, _)| *to == self.connection) {
+            for (_, reply) in effects
+                .replies
+                .iter()
+                .filter(|(to, _)| *to == self.connection)
+            {
                 reply.encode(protocol, out);
             }
         });
         if !effects.touches.is_empty() {
             self.replied += 1;
         }
-        if effects.close { Next::Close } else { Next::Continue }
+        if effects.close {
+            Next::Close
+        } else {
+            Next::Continue
+        }
     }
 
     /// The loop asks for more when it has written all: so the replies are out.

@@ -29,40 +29,63 @@ fn a_request_takes_a_round_trip_after_the_connect() {
         let (answer, when) = &results[0];
         assert_eq!(answer.as_ref().ok(), Some(&1));
         // turmoil's redis-rs spends another round trip on CLIENT SETINFO, and ticks round up.
-        let latest = if engine == EngineKind::Event { MS(20) } else { MS(45) };
-        assert!(when.since(Time::ZERO) >= MS(20) && when.since(Time::ZERO) <= latest, "{engine}: {when}");
-        assert!(matches!(history.last().map(|event| &event.what), Some(What::End { reason: EndReason::Finished })));
+        let latest = if engine == EngineKind::Event {
+            MS(20)
+        } else {
+            MS(45)
+        };
+        assert!(
+            when.since(Time::ZERO) >= MS(20) && when.since(Time::ZERO) <= latest,
+            "{engine}: {when}"
+        );
+        assert!(matches!(
+            history.last().map(|event| &event.what),
+            Some(What::End {
+                reason: EndReason::Finished
+            })
+        ));
     }
 }
 
 #[test]
 fn a_paused_host_does_nothing_and_its_clocks_go_on() {
     for engine in EngineKind::ALL {
-        let (results, _) = run(engine, plan(vec![at(MS(50), pause("c1", MS(300)))]), |c1| async move {
-            let mut woke = Vec::new();
-            for _ in 0..3 {
-                c1.sleep(MS(40)).await;
-                woke.push((true_time(), c1.reading(ClockKind::Monotonic)));
-            }
-            woke
-        });
+        let (results, _) = run(
+            engine,
+            plan(vec![at(MS(50), pause("c1", MS(300)))]),
+            |c1| async move {
+                let mut woke = Vec::new();
+                for _ in 0..3 {
+                    c1.sleep(MS(40)).await;
+                    woke.push((true_time(), c1.reading(ClockKind::Monotonic)));
+                }
+                woke
+            },
+        );
         let woke = &results[0];
         assert!(about(engine, woke[0].0, MS(40)), "{engine}: {woke:?}");
         assert!(about(engine, woke[1].0, MS(350)), "{engine}: {woke:?}");
         assert!(about(engine, woke[2].0, MS(390)), "{engine}: {woke:?}");
-        assert!(woke.iter().all(|(time, reading)| time.0 == *reading), "the clock of a paused host goes on");
+        assert!(
+            woke.iter().all(|(time, reading)| time.0 == *reading),
+            "the clock of a paused host goes on"
+        );
     }
 }
 
 #[test]
 fn nothing_of_a_host_runs_after_the_event_it_was_to_stop_at() {
     for engine in EngineKind::ALL {
-        let (results, _) = run(engine, plan(vec![on("c1", "here", pause("c1", MS(500)))]), |c1| async move {
-            c1.sleep(MS(10)).await;
-            let before = true_time();
-            c1.mark("here").await;
-            (before, true_time())
-        });
+        let (results, _) = run(
+            engine,
+            plan(vec![on("c1", "here", pause("c1", MS(500)))]),
+            |c1| async move {
+                c1.sleep(MS(10)).await;
+                let before = true_time();
+                c1.mark("here").await;
+                (before, true_time())
+            },
+        );
         let (before, after) = results[0];
         assert_eq!(after.since(before), MS(500), "{engine}");
     }
@@ -76,9 +99,16 @@ fn a_kill_at_a_mark_never_returns_from_it_and_a_restart_begins_again() {
             c1.mark("here").await;
             true_time()
         });
-        assert_eq!(results.len(), 1, "{engine}: the first life never came past its mark");
+        assert_eq!(
+            results.len(),
+            1,
+            "{engine}: the first life never came past its mark"
+        );
         assert!(about(engine, results[0], MS(100)), "{engine}: {results:?}");
-        let started = history.iter().filter(|e| matches!(&e.what, What::Started { host } if &**host == "c1")).count();
+        let started = history
+            .iter()
+            .filter(|e| matches!(&e.what, What::Started { host } if &**host == "c1"))
+            .count();
         assert_eq!(started, 2);
     }
 }
@@ -87,17 +117,25 @@ fn a_kill_at_a_mark_never_returns_from_it_and_a_restart_begins_again() {
 fn a_killed_server_refuses_and_one_without_power_is_silent() {
     for engine in EngineKind::ALL {
         for how in [Crash::Kill, Crash::Power] {
-            let (results, _) = run(engine, plan(vec![at(MS(1), crash("n1", how, MS(5000)))]), |c1| async move {
-                c1.sleep(MS(100)).await;
-                let asked = true_time();
-                let bound = c1.sleep(MS(1000));
-                match select(pin!(ask_once(c1)), pin!(bound)).await {
-                    Either::Left(((answer, when), _)) => Some((answer.is_ok(), when.since(asked))),
-                    Either::Right(_) => None,
-                }
-            });
+            let (results, _) = run(
+                engine,
+                plan(vec![at(MS(1), crash("n1", how, MS(5000)))]),
+                |c1| async move {
+                    c1.sleep(MS(100)).await;
+                    let asked = true_time();
+                    let bound = c1.sleep(MS(1000));
+                    match select(pin!(ask_once(c1)), pin!(bound)).await {
+                        Either::Left(((answer, when), _)) => {
+                            Some((answer.is_ok(), when.since(asked)))
+                        }
+                        Either::Right(_) => None,
+                    }
+                },
+            );
             match (how, results[0]) {
-                (Crash::Kill, Some((false, took))) => assert!(took <= MS(20), "{engine}: one round trip, {took:?}"),
+                (Crash::Kill, Some((false, took))) => {
+                    assert!(took <= MS(20), "{engine}: one round trip, {took:?}")
+                }
                 (Crash::Power, None) => {}
                 (how, got) => panic!("{engine}, {how:?}: {got:?}"),
             }
@@ -109,15 +147,23 @@ fn a_killed_server_refuses_and_one_without_power_is_silent() {
 fn a_connection_to_a_former_process_fails_and_a_new_one_works() {
     for engine in EngineKind::ALL {
         for how in [Crash::Kill, Crash::Power] {
-            let (results, _) = run(engine, plan(vec![at(MS(200), crash("n1", how, MS(100)))]), |c1| async move {
-                let mut connection = c1.connect(n1()).await.expect("n1 is up");
-                let first = count(&mut connection).await;
-                c1.sleep(MS(400)).await;
-                let second = count(&mut connection).await;
-                let (third, _) = ask_once(c1).await;
-                (first.ok(), second.ok(), third.ok())
-            });
-            assert_eq!(results, [(Some(1), None, Some(1))], "{engine}, {how:?}: the new process counts from 1");
+            let (results, _) = run(
+                engine,
+                plan(vec![at(MS(200), crash("n1", how, MS(100)))]),
+                |c1| async move {
+                    let mut connection = c1.connect(n1()).await.expect("n1 is up");
+                    let first = count(&mut connection).await;
+                    c1.sleep(MS(400)).await;
+                    let second = count(&mut connection).await;
+                    let (third, _) = ask_once(c1).await;
+                    (first.ok(), second.ok(), third.ok())
+                },
+            );
+            assert_eq!(
+                results,
+                [(Some(1), None, Some(1))],
+                "{engine}, {how:?}: the new process counts from 1"
+            );
         }
     }
 }
@@ -126,19 +172,34 @@ fn a_connection_to_a_former_process_fails_and_a_new_one_works() {
 fn held_messages_arrive_after_the_heal_and_dropped_ones_never_do() {
     for engine in EngineKind::ALL {
         for how in [Cut::Hold, Cut::Drop] {
-            let (results, _) = run(engine, plan(vec![at(MS(200), partition(how, MS(500)))]), |c1| async move {
-                let mut connection = c1.connect(n1()).await.expect("n1 is up");
-                c1.sleep(MS(250)).await;
-                let answer = count(&mut connection).await;
-                let when = true_time();
-                let (again, _) = ask_once(c1).await;
-                (answer.ok(), when, again.ok())
-            });
+            let (results, _) = run(
+                engine,
+                plan(vec![at(MS(200), partition(how, MS(500)))]),
+                |c1| async move {
+                    let mut connection = c1.connect(n1()).await.expect("n1 is up");
+                    c1.sleep(MS(250)).await;
+                    let answer = count(&mut connection).await;
+                    let when = true_time();
+                    let (again, _) = ask_once(c1).await;
+                    (answer.ok(), when, again.ok())
+                },
+            );
             let (answer, when, again) = results[0];
-            assert!(when.since(Time::ZERO) >= MS(700) && when.since(Time::ZERO) < MS(730), "{engine}, {how:?}: {when}");
+            assert!(
+                when.since(Time::ZERO) >= MS(700) && when.since(Time::ZERO) < MS(730),
+                "{engine}, {how:?}: {when}"
+            );
             match how {
-                Cut::Hold => assert_eq!((answer, again), (Some(1), Some(2)), "{engine}: late, not lost"),
-                Cut::Drop => assert_eq!((answer, again), (None, Some(1)), "{engine}: lost, and reset after the heal"),
+                Cut::Hold => assert_eq!(
+                    (answer, again),
+                    (Some(1), Some(2)),
+                    "{engine}: late, not lost"
+                ),
+                Cut::Drop => assert_eq!(
+                    (answer, again),
+                    (None, Some(1)),
+                    "{engine}: lost, and reset after the heal"
+                ),
             }
         }
     }
@@ -147,7 +208,11 @@ fn held_messages_arrive_after_the_heal_and_dropped_ones_never_do() {
 #[test]
 fn a_partition_heals_on_an_event() {
     for engine in EngineKind::ALL {
-        let until = EventPattern { host: "c1".into(), verb: "ready".into(), peer: None };
+        let until = EventPattern {
+            host: "c1".into(),
+            verb: "ready".into(),
+            peer: None,
+        };
         let action = Action::Partition {
             left: vec!["c1".into()],
             right: vec!["n1".into()],
@@ -170,7 +235,11 @@ fn a_partition_heals_on_an_event() {
 #[test]
 fn a_server_stopped_between_applied_and_replied_replies_when_it_goes_on() {
     for engine in EngineKind::ALL {
-        let (results, _) = run(engine, plan(vec![on("n1", "applied", pause("n1", MS(400)))]), ask_once);
+        let (results, _) = run(
+            engine,
+            plan(vec![on("n1", "applied", pause("n1", MS(400)))]),
+            ask_once,
+        );
         let (answer, when) = &results[0];
         assert_eq!(answer.as_ref().ok(), Some(&1), "{engine}");
         assert!(when.since(Time::ZERO) >= MS(400), "{engine}: {when}");
@@ -180,10 +249,21 @@ fn a_server_stopped_between_applied_and_replied_replies_when_it_goes_on() {
 #[test]
 fn a_server_killed_at_applied_has_done_it_and_never_says_so() {
     for engine in EngineKind::ALL {
-        let (results, _) = run(engine, plan(vec![on("n1", "applied", crash("n1", Crash::Power, MS(5000)))]), |c1| async move {
-            let bound = c1.sleep(MS(1000));
-            matches!(select(pin!(ask_once(c1)), pin!(bound)).await, Either::Right(_))
-        });
+        let (results, _) = run(
+            engine,
+            plan(vec![on(
+                "n1",
+                "applied",
+                crash("n1", Crash::Power, MS(5000)),
+            )]),
+            |c1| async move {
+                let bound = c1.sleep(MS(1000));
+                matches!(
+                    select(pin!(ask_once(c1)), pin!(bound)).await,
+                    Either::Right(_)
+                )
+            },
+        );
         assert_eq!(results, [true], "{engine}: no answer");
     }
 }
@@ -191,7 +271,15 @@ fn a_server_killed_at_applied_has_done_it_and_never_says_so() {
 #[test]
 fn bytes_that_were_sent_survive_the_power_loss_of_their_sender() {
     for engine in EngineKind::ALL {
-        let (results, _) = run(engine, plan(vec![on("n1", "replied", crash("n1", Crash::Power, MS(5000)))]), ask_once);
+        let (results, _) = run(
+            engine,
+            plan(vec![on(
+                "n1",
+                "replied",
+                crash("n1", Crash::Power, MS(5000)),
+            )]),
+            ask_once,
+        );
         assert_eq!(results[0].0.as_ref().ok(), Some(&1), "{engine}");
     }
 }
@@ -218,24 +306,41 @@ fn a_delay_makes_messages_late_for_its_time() {
         });
         let took = &results[0];
         assert!(took[0] < MS(20) && took[2] < MS(20), "{engine}: {took:?}");
-        assert!(took[1] >= MS(410) && took[1] < MS(420), "{engine}: {took:?}");
+        assert!(
+            took[1] >= MS(410) && took[1] < MS(420),
+            "{engine}: {took:?}"
+        );
     }
 }
 
 #[test]
 fn a_clock_step_moves_the_wall_and_not_the_monotonic_clock() {
     for engine in EngineKind::ALL {
-        let step = Action::ClockStep { host: "c1".into(), by_ns: -3_000_000_000 };
+        let step = Action::ClockStep {
+            host: "c1".into(),
+            by_ns: -3_000_000_000,
+        };
         let (results, _) = run(engine, plan(vec![at(MS(50), step)]), |c1| async move {
-            let read = move || (c1.reading(ClockKind::Wall), c1.reading(ClockKind::Monotonic));
+            let read = move || {
+                (
+                    c1.reading(ClockKind::Wall),
+                    c1.reading(ClockKind::Monotonic),
+                )
+            };
             let before = read();
             c1.sleep(MS(100)).await;
             let after = read();
-            (after.0 as i64 - before.0 as i64, after.1 as i64 - before.1 as i64)
+            (
+                after.0 as i64 - before.0 as i64,
+                after.1 as i64 - before.1 as i64,
+            )
         });
         let (wall, monotonic) = results[0];
         assert_eq!(wall, monotonic - 3_000_000_000, "{engine}");
-        assert!((100_000_000..104_000_000).contains(&monotonic), "{engine}: {monotonic}");
+        assert!(
+            (100_000_000..104_000_000).contains(&monotonic),
+            "{engine}: {monotonic}"
+        );
     }
 }
 
@@ -248,7 +353,11 @@ fn a_fast_host_wakes_early() {
             c1.sleep(MS(1000)).await;
             true_time()
         });
-        assert!(about(engine, results[0], MS(800)), "{engine}: {:?}", results[0]);
+        assert!(
+            about(engine, results[0], MS(800)),
+            "{engine}: {:?}",
+            results[0]
+        );
     }
 }
 
@@ -256,8 +365,14 @@ fn a_fast_host_wakes_early() {
 fn links_have_latencies_of_their_own() {
     for engine in EngineKind::ALL {
         let mut plan = plan(vec![]);
-        let latency = fencepost_world::plan::LatencyPlan { min: MS(50), max: MS(50) };
-        plan.network.links.push(LinkPlan { between: ("n1".into(), "c1".into()), latency });
+        let latency = fencepost_world::plan::LatencyPlan {
+            min: MS(50),
+            max: MS(50),
+        };
+        plan.network.links.push(LinkPlan {
+            between: ("n1".into(), "c1".into()),
+            latency,
+        });
         let (results, _) = run(engine, plan, ask_once);
         let when = results[0].1.since(Time::ZERO);
         assert!(when >= MS(200) && when < MS(320), "{engine}: {when:?}");
@@ -270,7 +385,15 @@ fn the_horizon_ends_a_run_that_does_not_end_itself() {
         let (results, history) = run(engine, plan(vec![]), |_| std::future::pending::<()>());
         assert!(results.is_empty());
         let last = history.last().expect("a history has an end");
-        assert!(matches!(last.what, What::End { reason: EndReason::Horizon | EndReason::Stuck }), "{engine}: {last:?}");
+        assert!(
+            matches!(
+                last.what,
+                What::End {
+                    reason: EndReason::Horizon | EndReason::Stuck
+                }
+            ),
+            "{engine}: {last:?}"
+        );
     }
 }
 
@@ -284,14 +407,25 @@ fn a_busy_loop_ends_as_stuck() {
             })
         });
         let last = history.last().expect("a history has an end");
-        assert!(matches!(last.what, What::End { reason: EndReason::Stuck }), "{engine}: {last:?}");
+        assert!(
+            matches!(
+                last.what,
+                What::End {
+                    reason: EndReason::Stuck
+                }
+            ),
+            "{engine}: {last:?}"
+        );
     }
 }
 
 #[test]
 fn the_same_plan_gives_the_same_history() {
     for engine in EngineKind::ALL {
-        let mut plan = plan(vec![at(MS(30), pause("c1", MS(10))), at(MS(200), partition(Cut::Drop, MS(100)))]);
+        let mut plan = plan(vec![
+            at(MS(30), pause("c1", MS(10))),
+            at(MS(200), partition(Cut::Drop, MS(100))),
+        ]);
         plan.network.latency.min = MS(1);
         let once = || {
             run(engine, plan.clone(), |c1| async move {
@@ -299,7 +433,8 @@ fn the_same_plan_gives_the_same_history() {
                 for _ in 0..20 {
                     let bound = c1.sleep(MS(50));
                     drop(select(pin!(ask_once(c1)), pin!(bound)).await);
-                    c1.sleep(Duration::from_nanos(stream.between(0, 50_000_000))).await;
+                    c1.sleep(Duration::from_nanos(stream.between(0, 50_000_000)))
+                        .await;
                     c1.mark("round").await;
                 }
             })

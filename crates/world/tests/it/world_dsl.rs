@@ -30,15 +30,26 @@ impl Service for Counter {
         self.connections.insert(connection, peer);
     }
     fn disconnected(&mut self, connection: ConnectionId) {
-        self.connections.remove(&connection).expect("only what is connected is disconnected");
+        self.connections
+            .remove(&connection)
+            .expect("only what is connected is disconnected");
     }
     fn handle(&mut self, _now: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
-        assert!(self.connections.contains_key(&connection), "a request on a connection that is not open");
+        assert!(
+            self.connections.contains_key(&connection),
+            "a request on a connection that is not open"
+        );
         let mut effects = Effects::default();
         if &*request[0] == b"COUNT" {
             self.asked += 1;
-            effects.replies.push((connection, Reply::Integer(self.asked)));
-            effects.touches.push(Touch { key: Bytes::from_static(b"count"), did: Did::Read, expires_at: None });
+            effects
+                .replies
+                .push((connection, Reply::Integer(self.asked)));
+            effects.touches.push(Touch {
+                key: Bytes::from_static(b"count"),
+                did: Did::Read,
+                expires_at: None,
+            });
         } else {
             effects.replies.push((connection, Reply::ok()));
         }
@@ -48,7 +59,11 @@ impl Service for Counter {
 
 /// Two clients, two servers, every message 5 ms on its way, no fault, ten seconds.
 pub(crate) fn plan(faults: Vec<Fault>) -> WorldPlan {
-    let host = |name: &str, role| HostPlan { name: name.into(), role, rate_ppm: 0 };
+    let host = |name: &str, role| HostPlan {
+        name: name.into(),
+        role,
+        rate_ppm: 0,
+    };
     WorldPlan {
         seed: 1,
         horizon: Duration::from_secs(10),
@@ -59,30 +74,62 @@ pub(crate) fn plan(faults: Vec<Fault>) -> WorldPlan {
             host("n1", Role::Resource),
             host("n2", Role::Resource),
         ],
-        network: NetworkPlan { latency: LatencyPlan { min: MS(5), max: MS(5) }, links: Vec::new() },
+        network: NetworkPlan {
+            latency: LatencyPlan {
+                min: MS(5),
+                max: MS(5),
+            },
+            links: Vec::new(),
+        },
         faults,
     }
 }
 
 pub(crate) fn at(time: Duration, action: Action) -> Fault {
-    Fault { trigger: Trigger::At(time), action }
+    Fault {
+        trigger: Trigger::At(time),
+        action,
+    }
 }
 
 pub(crate) fn on(host: &str, verb: &str, action: Action) -> Fault {
-    let event = EventPattern { host: host.into(), verb: verb.into(), peer: None };
-    Fault { trigger: Trigger::On { event, nth: 1, after: Duration::ZERO }, action }
+    let event = EventPattern {
+        host: host.into(),
+        verb: verb.into(),
+        peer: None,
+    };
+    Fault {
+        trigger: Trigger::On {
+            event,
+            nth: 1,
+            after: Duration::ZERO,
+        },
+        action,
+    }
 }
 
 pub(crate) fn pause(host: &str, lasts: Duration) -> Action {
-    Action::Pause { host: host.into(), lasts }
+    Action::Pause {
+        host: host.into(),
+        lasts,
+    }
 }
 
 pub(crate) fn crash(host: &str, how: Crash, down_for: Duration) -> Action {
-    Action::Crash { host: host.into(), how, down_for: Some(down_for) }
+    Action::Crash {
+        host: host.into(),
+        how,
+        down_for: Some(down_for),
+    }
 }
 
 pub(crate) fn partition(how: fencepost_checker::history::Cut, lasts: Duration) -> Action {
-    Action::Partition { left: vec!["c1".into()], right: vec!["n1".into()], how, heal: Heal::After(lasts) }
+    Action::Partition {
+        left: vec!["c1".into()],
+        right: vec!["n1".into()],
+        how,
+        heal: Heal::After(lasts),
+    }
 }
 
 /// Asks a server once.
@@ -91,7 +138,11 @@ pub(crate) async fn count(connection: &mut fencepost_world::Connection) -> redis
 }
 
 /// Runs `program` on c1, on that engine; what it returns is returned with the history.
-pub(crate) fn run<T, F>(engine: EngineKind, plan: WorldPlan, program: fn(Host) -> F) -> (Vec<T>, Vec<Event>)
+pub(crate) fn run<T, F>(
+    engine: EngineKind,
+    plan: WorldPlan,
+    program: fn(Host) -> F,
+) -> (Vec<T>, Vec<Event>)
 where
     T: 'static,
     F: Future<Output = T> + 'static,
@@ -115,7 +166,11 @@ where
 
 /// Within a tick of turmoil, or exactly on the event engine.
 pub(crate) fn about(engine: EngineKind, got: Time, expected: Duration) -> bool {
-    let slack = if engine == EngineKind::Event { Duration::ZERO } else { MS(4) };
+    let slack = if engine == EngineKind::Event {
+        Duration::ZERO
+    } else {
+        MS(4)
+    };
     let got = got.since(Time::ZERO);
     expected <= got && got <= expected + slack
 }

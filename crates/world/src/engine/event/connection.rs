@@ -38,10 +38,18 @@ impl EventConnection {
         Box::pin(async move { ask(self.0.0, arguments(cmd)).await })
     }
 
-    pub(crate) fn requests<'a>(&'a self, pipeline: &'a Pipeline, offset: usize, count: usize) -> RedisFuture<'a, Vec<Value>> {
+    pub(crate) fn requests<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
             // All are sent before the first reply is awaited.
-            let asked: Vec<Asked> = pipeline.cmd_iter().map(|cmd| ask(self.0.0, arguments(cmd))).collect();
+            let asked: Vec<Asked> = pipeline
+                .cmd_iter()
+                .map(|cmd| ask(self.0.0, arguments(cmd)))
+                .collect();
             let mut values = Vec::with_capacity(count);
             for (index, asked) in asked.into_iter().enumerate() {
                 let value = asked.await;
@@ -56,11 +64,13 @@ impl EventConnection {
 
 /// The arguments of a command, as slices of one buffer.
 fn arguments(cmd: &Cmd) -> Vec<Bytes> {
-    let parts = || cmd.args_iter().map(|arg| match arg {
-        Arg::Simple(bytes) => bytes,
-        // Only iterators over SCAN use cursors, and they begin at 0.
-        _ => b"0",
-    });
+    let parts = || {
+        cmd.args_iter().map(|arg| match arg {
+            Arg::Simple(bytes) => bytes,
+            // Only iterators over SCAN use cursors, and they begin at 0.
+            _ => b"0",
+        })
+    };
     let mut buffer = BytesMut::with_capacity(parts().map(<[u8]>::len).sum());
     parts().for_each(|part| buffer.extend_from_slice(part));
     let mut buffer = buffer.freeze();
@@ -70,10 +80,13 @@ fn arguments(cmd: &Cmd) -> Vec<Bytes> {
 /// Sends a request now; the future is its reply.
 fn ask(connection: u64, arguments: Vec<Bytes>) -> Asked {
     with(|core| {
-        let Some(connections) = core.engine.event_connections() else { return Asked::Failed };
+        let Some(connections) = core.engine.event_connections() else {
+            return Asked::Failed;
+        };
         match connections.expect_reply(connection) {
             Some(slot) => {
-                core.engine.send_from_client(core, connection, Payload::Request { arguments });
+                core.engine
+                    .send_from_client(core, connection, Payload::Request { arguments });
                 Asked::Waiting(slot)
             }
             None => Asked::Failed,
@@ -132,7 +145,11 @@ fn value(reply: Reply) -> RedisResult<Value> {
         Reply::Nil | Reply::NilArray => Value::Nil,
         Reply::Boolean(truth) => Value::Boolean(truth),
         // The rare ones take the way of the wire, so that there is one rule for them.
-        reply @ (Reply::Error(_) | Reply::Array(_) | Reply::Map(_) | Reply::Push(_) | Reply::Double(_)) => {
+        reply @ (Reply::Error(_)
+        | Reply::Array(_)
+        | Reply::Map(_)
+        | Reply::Push(_)
+        | Reply::Double(_)) => {
             let mut bytes = BytesMut::new();
             reply.encode(Protocol::Resp2, &mut bytes);
             return redis::parse_redis_value(&bytes)?.extract_error();
@@ -178,7 +195,13 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Opens a connection; returns the client's future and the message that asks the server.
-    pub(super) fn open(&self, core: &Core, id: u64, client: Host, server: Host) -> (Connecting, Message) {
+    pub(super) fn open(
+        &self,
+        core: &Core,
+        id: u64,
+        client: Host,
+        server: Host,
+    ) -> (Connecting, Message) {
         let slot = self.slots.borrow_mut().insert(Slot::Waiting(None));
         let state = State {
             client,
@@ -195,14 +218,29 @@ impl Connections {
             Asked::Waiting(slot).await?;
             Ok(Connection(Transport::Event(handle)))
         };
-        (Box::pin(connecting), Message { connection: id, from: client, to: server, drops: 0, payload: Payload::Connect })
+        (
+            Box::pin(connecting),
+            Message {
+                connection: id,
+                from: client,
+                to: server,
+                drops: 0,
+                payload: Payload::Connect,
+            },
+        )
     }
 
     /// When a message that would arrive at `at` does: not before the one sent before it.
     pub(super) fn arrival(&self, message: &Message, at: Time) -> Time {
         let mut states = self.states.borrow_mut();
-        let Some(state) = states.get_mut(&message.connection) else { return at };
-        let last = if message.to_client() { &mut state.last_to_client } else { &mut state.last_to_server };
+        let Some(state) = states.get_mut(&message.connection) else {
+            return at;
+        };
+        let last = if message.to_client() {
+            &mut state.last_to_client
+        } else {
+            &mut state.last_to_server
+        };
         *last = at.max(*last);
         *last
     }
@@ -212,14 +250,18 @@ impl Connections {
     /// The server accepts the connection, unless the client has given it up.
     pub(super) fn accept(&self, core: &Core, id: u64) -> bool {
         let mut states = self.states.borrow_mut();
-        let Some(state) = states.get_mut(&id) else { return false };
+        let Some(state) = states.get_mut(&id) else {
+            return false;
+        };
         state.accepted = Some(core.executor.process(state.server));
         true
     }
 
     pub(super) fn is_open_at_server(&self, core: &Core, id: u64) -> bool {
         let states = self.states.borrow();
-        states.get(&id).is_some_and(|state| state.accepted == Some(core.executor.process(state.server)))
+        states
+            .get(&id)
+            .is_some_and(|state| state.accepted == Some(core.executor.process(state.server)))
     }
 
     /// Closes the server's end; whether it was open.
@@ -236,7 +278,13 @@ impl Connections {
     pub(super) fn to_client(&self, id: u64, payload: Payload) -> Option<Message> {
         let states = self.states.borrow();
         let state = states.get(&id).filter(|state| state.open)?;
-        Some(Message { connection: id, from: state.server, to: state.client, drops: 0, payload })
+        Some(Message {
+            connection: id,
+            from: state.server,
+            to: state.client,
+            drops: 0,
+            payload,
+        })
     }
 
     /// The server's process ended: all that it had accepted is closed. Returns what its kernel says to the clients.
@@ -246,7 +294,13 @@ impl Connections {
         let message = |(id, state): (&u64, &mut State)| {
             state.accepted.take()?;
             let (from, to) = (state.server, state.client);
-            Some(Message { connection: *id, from, to, drops: 0, payload: Payload::Closed })
+            Some(Message {
+                connection: *id,
+                from,
+                to,
+                drops: 0,
+                payload: Payload::Closed,
+            })
         };
         own.filter_map(message).collect()
     }
@@ -257,7 +311,13 @@ impl Connections {
     pub(super) fn to_server(&self, core: &Core, id: u64, payload: Payload) -> Option<Message> {
         let states = self.states.borrow();
         let state = states.get(&id).filter(|state| state.open)?;
-        let message = Message { connection: id, from: state.client, to: state.server, drops: 0, payload };
+        let message = Message {
+            connection: id,
+            from: state.client,
+            to: state.server,
+            drops: 0,
+            payload,
+        };
         (core.of(state.client).process.get() != Process::Off).then_some(message)
     }
 
@@ -279,7 +339,11 @@ impl Connections {
     }
 
     fn fulfil_next(&self, id: u64, answer: RedisResult<Reply>) {
-        let slot = self.states.borrow_mut().get_mut(&id).and_then(|state| state.waiting.pop_front());
+        let slot = self
+            .states
+            .borrow_mut()
+            .get_mut(&id)
+            .and_then(|state| state.waiting.pop_front());
         if let Some(slot) = slot {
             self.fulfil(slot, answer);
         }
@@ -287,7 +351,9 @@ impl Connections {
 
     fn fulfil(&self, key: usize, answer: RedisResult<Reply>) {
         let mut slots = self.slots.borrow_mut();
-        let Some(slot) = slots.get_mut(key) else { return };
+        let Some(slot) = slots.get_mut(key) else {
+            return;
+        };
         match std::mem::replace(slot, Slot::Answered(answer)) {
             Slot::Waiting(Some(waker)) => {
                 drop(slots);
@@ -315,7 +381,9 @@ impl Connections {
 
     fn forget_if_closed(&self, id: u64) {
         let mut states = self.states.borrow_mut();
-        if states.get(&id).is_some_and(|state| !state.open && state.accepted.is_none() && state.waiting.is_empty()) {
+        if states.get(&id).is_some_and(|state| {
+            !state.open && state.accepted.is_none() && state.waiting.is_empty()
+        }) {
             states.remove(&id);
         }
     }
@@ -348,9 +416,15 @@ impl Connections {
 
     /// Resets both ends of all connections between two hosts. Returns those whose server's end was open.
     pub(super) fn reset(&self, core: &Core, a: Host, b: Host) -> Vec<(u64, Host)> {
-        let between = |state: &State| (state.client, state.server) == (a, b) || (state.client, state.server) == (b, a);
+        let between = |state: &State| {
+            (state.client, state.server) == (a, b) || (state.client, state.server) == (b, a)
+        };
         let states = self.states.borrow();
-        let all: Vec<_> = states.iter().filter(|(_, s)| between(s)).map(|(id, s)| (*id, s.server)).collect();
+        let all: Vec<_> = states
+            .iter()
+            .filter(|(_, s)| between(s))
+            .map(|(id, s)| (*id, s.server))
+            .collect();
         drop(states);
         let close = |(id, _): &(u64, Host)| {
             let open_at_server = self.close_at_server(core, *id);

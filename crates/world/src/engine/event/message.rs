@@ -30,11 +30,20 @@ pub(crate) enum Payload {
 impl Message {
     /// A message the other way.
     pub(crate) fn answer(&self, payload: Payload) -> Self {
-        Self { connection: self.connection, from: self.to, to: self.from, drops: 0, payload }
+        Self {
+            connection: self.connection,
+            from: self.to,
+            to: self.from,
+            drops: 0,
+            payload,
+        }
     }
 
     pub(crate) fn to_client(&self) -> bool {
-        matches!(self.payload, Payload::Accepted | Payload::Refused | Payload::Reply { .. } | Payload::Closed)
+        matches!(
+            self.payload,
+            Payload::Accepted | Payload::Refused | Payload::Reply { .. } | Payload::Closed
+        )
     }
 
     pub(crate) fn is_between(&self, a: Host, b: Host) -> bool {

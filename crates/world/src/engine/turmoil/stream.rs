@@ -15,7 +15,10 @@ use crate::host::Host;
 
 /// All streams of a world.
 #[derive(Clone, Default)]
-pub(super) struct Severs(Rc<RefCell<Vec<(Host, Host, Weak<State>)>>>);
+pub(super) struct Severs(Rc<RefCell<Vec<Between>>>);
+
+/// A stream between two hosts, while there is one.
+type Between = (Host, Host, Weak<State>);
 
 /// Says of one stream whether it was reset.
 #[derive(Clone)]
@@ -44,7 +47,11 @@ impl Severs {
                 && let Some(state) = state.upgrade()
             {
                 state.severed.store(true, Ordering::Relaxed);
-                let waker = state.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let waker = state
+                    .waker
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take();
                 if let Some(waker) = waker {
                     waker.wake();
                 }
@@ -56,14 +63,20 @@ impl Severs {
 impl Sever {
     fn check(&self, cx: &Context<'_>) -> io::Result<()> {
         if self.0.severed.load(Ordering::Relaxed) {
-            return Err(io::Error::new(io::ErrorKind::ConnectionReset, "the connection was reset"));
+            return Err(io::Error::new(
+                io::ErrorKind::ConnectionReset,
+                "the connection was reset",
+            ));
         }
         *self.0.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
         Ok(())
     }
 
     /// What `future` says, unless the stream is reset before.
-    pub(super) async fn or_severed<T>(&self, future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    pub(super) async fn or_severed<T>(
+        &self,
+        future: impl Future<Output = io::Result<T>>,
+    ) -> io::Result<T> {
         let mut future = pin!(future);
         poll_fn(|cx| match self.check(cx) {
             Ok(()) => future.as_mut().poll(cx),
@@ -86,14 +99,22 @@ impl<S> Severable<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Severable<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         self.sever.check(cx)?;
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Severable<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.sever.check(cx)?;
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
