@@ -39,6 +39,16 @@ pub struct Header {
     pub engine: String,
     /// The longest that a call may take in nanoseconds, not counting time in which its caller was stopped.
     pub call_bound: u64,
+    /// The longest that anybody may wait for a lock that nobody holds once all faults are over, in nanoseconds.
+    pub acquire_bound: u64,
+    /// The longest time that a key is given to live, in nanoseconds.
+    pub largest_ttl: u64,
+    /// How long a client waits for one node, in nanoseconds.
+    pub node_timeout: u64,
+    /// The longest that a message takes one way where no fault delays it, in nanoseconds.
+    pub latency: u64,
+    /// How many nodes a lock needs.
+    pub quorum: u32,
 }
 
 /// A whole run.
@@ -84,6 +94,9 @@ pub enum What {
         operation: Operation,
         /// The lock's key.
         key: Name,
+        /// Whether it is a call of the probe client, which tries alone after the heal.
+        #[serde(default, skip_serializing_if = "is_false")]
+        probe: bool,
     },
     /// That call returned.
     CallEnded {
@@ -201,11 +214,11 @@ pub enum What {
     },
 
     // ---- a node ----
-    /// A node carried out a command of a client on a lock key, or removed an expired key itself (no `sender`).
+    /// A node carried out a command on a lock key, or removed a key by itself.
     Command {
         /// The node's host.
         node: Name,
-        /// The client host that sent it; `None` for the node's own expiry.
+        /// The host that sent it; `None` for the node's own expiry or eviction, and for an operator's command.
         sender: Option<Name>,
         /// The command's name, such as `SET` or `EVALSHA`.
         command: Name,
@@ -217,6 +230,18 @@ pub enum What {
         creator: Option<Creator>,
         /// When the key expires after the command, in milliseconds of the node's wall clock since the Unix epoch.
         expires_at: Option<u64>,
+    },
+    /// A sentinel or an operator made the node a primary.
+    Promoted {
+        /// The node's host.
+        node: Name,
+    },
+    /// A sentinel or an operator made the node a replica: from here on it takes over the keys of another.
+    Demoted {
+        /// The node's host.
+        node: Name,
+        /// Its primary.
+        of: Name,
     },
 
     // ---- the resource ----
@@ -290,6 +315,15 @@ pub enum What {
         /// Whether it was a write.
         write: bool,
     },
+    /// What all accounts of the resource hold together: at the start and after each transaction that it applied.
+    Total {
+        /// The resource's host.
+        resource: Name,
+        /// The lock's key.
+        key: Name,
+        /// The sum.
+        total: i64,
+    },
 
     // ---- hosts, network, faults ----
     /// A host and what it is; one for each host at the start of the run.
@@ -353,6 +387,16 @@ pub enum What {
         /// In nanoseconds; 0 ends it.
         extra: u64,
     },
+    /// The connections between the two were reset.
+    Reset {
+        /// The one side.
+        from: Name,
+        /// The other side.
+        to: Name,
+    },
+    /// From here on every fault is over: nodes are started again, what was held is delivered, clocks show true time
+    /// at the true rate.
+    HealBegun {},
     /// A fault of the plan took effect.
     Fault {
         /// Its place in the plan, from 0.
@@ -374,4 +418,12 @@ pub enum What {
         /// Why.
         reason: EndReason,
     },
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }

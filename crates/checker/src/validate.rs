@@ -148,6 +148,9 @@ impl What {
             | Self::OperationRefused {
                 resource, client, ..
             } => vec![resource, client],
+            Self::Total { resource, .. } => vec![resource],
+            Self::Promoted { node } => vec![node],
+            Self::Demoted { node, of } => vec![node, of],
             Self::Host { host, .. }
             | Self::Clock { host, .. }
             | Self::Paused { host }
@@ -156,9 +159,10 @@ impl What {
             | Self::Started { host } => vec![host],
             Self::Cut { from, to, .. }
             | Self::Healed { from, to }
+            | Self::Reset { from, to }
             | Self::Delayed { from, to, .. } => vec![from, to],
             Self::Fault { hosts, .. } => hosts.iter().collect(),
-            Self::End { .. } => Vec::new(),
+            Self::HealBegun {} | Self::End { .. } => Vec::new(),
         }
     }
 }

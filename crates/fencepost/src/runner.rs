@@ -1,9 +1,11 @@
 //! From a plan to a history, and from a scenario and a seed to a judged outcome.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use fencepost_checker::history::{FORMAT, Header, Role};
 use fencepost_checker::{History, Verdict, judge};
+use fencepost_world::plan::NetworkPlan;
 use fencepost_world::{EngineKind, World};
 use redis_node::{Config, Fsync, Persistence};
 
@@ -107,9 +109,23 @@ pub fn run_with<S: LockSystem>(plan: &Plan, engine: EngineKind, system: S) -> Hi
         scenario: plan.scenario.clone(),
         seed: plan.world.seed,
         engine: engine.name().to_owned(),
-        call_bound: u64::try_from(plan.call_bound.as_nanos()).unwrap_or(u64::MAX),
+        call_bound: nanos(plan.call_bound),
+        acquire_bound: nanos(plan.call_bound.saturating_mul(20)),
+        largest_ttl: nanos(plan.system.ttl),
+        node_timeout: nanos(plan.system.node_timeout),
+        latency: nanos(longest_latency(&plan.world.network)),
+        quorum: plan.system.nodes / 2 + 1,
     };
     History { header, events }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn longest_latency(network: &NetworkPlan) -> Duration {
+    let links = network.links.iter().map(|link| link.latency.max);
+    links.fold(network.latency.max, Duration::max)
 }
 
 fn serve(plan: &Plan, world: &mut World) {
@@ -120,7 +136,7 @@ fn serve(plan: &Plan, world: &mut World) {
                 world.serve(&host.name, Resource::new(&host.name, plan.resource.fencing))
             }
             Role::Sequence => world.serve(&host.name, Sequence::default()),
-            Role::Client => Ok(()),
+            Role::Client | Role::Sentinel => Ok(()),
         };
         served.expect("the host is one of the plan's");
     }

@@ -173,6 +173,7 @@ impl<C: LockClient> Worker<C> {
             call,
             operation,
             key: key(),
+            probe: false,
         });
         call
     }

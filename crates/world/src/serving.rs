@@ -60,18 +60,20 @@ impl Core {
                         .insert(place, (request.peer, self.attempt_of(request)));
                 }
             }
-            Did::Deleted | Did::Expired => drop(self.creators.borrow_mut().remove(&place)),
+            Did::Deleted | Did::Expired | Did::Evicted => {
+                self.creators.borrow_mut().remove(&place);
+            }
             Did::Read | Did::ExpiryChanged | Did::Refused | Did::Missing => {}
         }
-        // The node's own expiry is nobody's command, even if a command was the occasion.
-        let own = did == Did::Expired;
+        // The node's own expiry or eviction is nobody's command, even if a command was the occasion.
+        let own = matches!(did, Did::Expired | Did::Evicted);
         self.record(What::Command {
             node: self.name(server),
             sender: request
                 .filter(|_| !own)
                 .map(|request| self.name(request.peer)),
             command: request.filter(|_| !own).map_or_else(
-                || text(b"expire"),
+                || text(if did == Did::Evicted { b"evict" } else { b"expire" }),
                 |request| command_name(request.arguments),
             ),
             key: text(&touch.key),

@@ -76,6 +76,8 @@ pub enum Did {
     Missing,
     /// Removed a key whose time had come.
     Expired,
+    /// Removed a live key to make room, by the node's maxmemory policy.
+    Evicted,
 }
 
 /// Who created a key.
@@ -100,6 +102,8 @@ pub enum Role {
     Resource,
     /// A durable sequence that gives fencing tokens.
     Sequence,
+    /// Watches the nodes and promotes a replica.
+    Sentinel,
 }
 
 /// How a process ended.

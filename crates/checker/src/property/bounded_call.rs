@@ -24,6 +24,7 @@ pub(super) fn judge(run: &Run<'_>) -> Verdict {
                 call,
                 operation,
                 key,
+                ..
             } => {
                 running.insert(
                     (client, *call),

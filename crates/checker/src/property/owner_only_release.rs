@@ -125,6 +125,7 @@ impl<'a> Calls<'a> {
                 call,
                 operation: Operation::Extend | Operation::Release,
                 key,
+                ..
             } => {
                 self.running.insert((client, *call), key);
             }

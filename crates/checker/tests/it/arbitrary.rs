@@ -34,6 +34,11 @@ fn assemble(parts: Vec<(u64, What)>) -> History {
         seed: 1,
         engine: "event".into(),
         call_bound: 9,
+        acquire_bound: 12,
+        largest_ttl: 8,
+        node_timeout: 6,
+        latency: 1,
+        quorum: 1,
     };
     let mut history = History {
         header,
@@ -209,6 +214,7 @@ fn of_calls() -> impl Strategy<Value = What> {
                 call,
                 operation,
                 key,
+                probe: attempt.0 == 3,
             },
             2 => What::CallEnded { client, call },
             _ => What::ReleaseEnded {

@@ -103,6 +103,11 @@ impl Writer {
             seed: 7,
             engine: "event".to_owned(),
             call_bound: 10 * SECOND,
+            acquire_bound: 20 * SECOND,
+            largest_ttl: 30 * SECOND,
+            node_timeout: SECOND / 20,
+            latency: SECOND / 100,
+            quorum: 3,
         };
         let mut writer = Self {
             history: History {
@@ -321,6 +326,7 @@ impl Writer {
                 call: number.parse().unwrap(),
                 operation: operation_of(operation),
                 key,
+                probe: false,
             },
             ["returns", number] => What::CallEnded {
                 client,

@@ -29,7 +29,7 @@ fn the_format_is_one_flat_object_a_line() {
     let lines = lines();
     let shown = [&lines[..3], &lines[23..]].concat().join("\n");
     expect![[r#"
-        {"format":1,"scenario":"story","seed":7,"engine":"event","call-bound":10000000000}
+        {"format":1,"scenario":"story","seed":7,"engine":"event","call-bound":10000000000,"acquire-bound":20000000000,"largest-ttl":30000000000,"node-timeout":50000000,"latency":10000000,"quorum":3}
         {"seq":0,"at":0,"kind":"host","host":"c1","role":"client"}
         {"seq":1,"at":0,"kind":"clock","host":"c1","segment":{"from":0,"monotonic":0,"wall":1000000000000000,"monotonic-ppm":0,"wall-ppm":0}}
         {"seq":22,"at":1000000000,"kind":"attempt-begun","client":"c1","attempt":1,"key":"k","clock":"monotonic","reading":1000000000}
@@ -101,13 +101,13 @@ fn a_line_that_is_no_event_says_which_and_why() {
     says(
         |lines| lines[23] = lines[23].replace("attempt-begun", "attempt-begum"),
         expect![
-            "line 24 is not an event: unknown variant `attempt-begum`, expected one of `call-begun`, `call-ended`, `attempt-begun`, `acquired`, `extended`, `refused`, `lost`, `entered`, `left`, `release-called`, `release-ended`, `command`, `registered`, `read-applied`, `write-applied`, `operation-refused`, `host`, `clock`, `paused`, `resumed`, `crashed`, `started`, `cut`, `healed`, `delayed`, `fault`, `finished`, `end`; was it edited?"
+            "line 24 is not an event: unknown variant `attempt-begum`, expected one of `call-begun`, `call-ended`, `attempt-begun`, `acquired`, `extended`, `refused`, `lost`, `entered`, `left`, `release-called`, `release-ended`, `command`, `promoted`, `demoted`, `registered`, `read-applied`, `write-applied`, `operation-refused`, `total`, `host`, `clock`, `paused`, `resumed`, `crashed`, `started`, `cut`, `healed`, `delayed`, `reset`, `heal-begun`, `fault`, `finished`, `end`; was it edited?"
         ],
     );
     says(
         |lines| lines[0] = lines[0].replace("call-bound", "call-bond"),
         expect![
-            "line 1 is not a header: unknown field `call-bond`, expected one of `format`, `scenario`, `seed`, `engine`, `call-bound`; was it edited?"
+            "line 1 is not a header: unknown field `call-bond`, expected one of `format`, `scenario`, `seed`, `engine`, `call-bound`, `acquire-bound`, `largest-ttl`, `node-timeout`, `latency`, `quorum`; was it edited?"
         ],
     );
 }

@@ -32,6 +32,11 @@ fn history(events: Vec<(u64, What)>) -> History {
         seed: 1,
         engine: "event".into(),
         call_bound: 0,
+        acquire_bound: 0,
+        largest_ttl: 0,
+        node_timeout: 0,
+        latency: 0,
+        quorum: 1,
     };
     let event = |(seq, (millis, what))| Event {
         seq,

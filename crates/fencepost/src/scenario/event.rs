@@ -101,7 +101,7 @@ fn parse(text: &str, hosts: &Hosts) -> Result<EventPattern, Problem> {
 fn verbs(role: Role) -> &'static [&'static str] {
     match role {
         Role::Client => &CLIENT_VERBS,
-        Role::Node | Role::Resource | Role::Sequence => &SERVER_VERBS,
+        Role::Node | Role::Resource | Role::Sequence | Role::Sentinel => &SERVER_VERBS,
     }
 }
 
