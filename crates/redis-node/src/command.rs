@@ -1,10 +1,16 @@
 //! The command table: name, arity, flags and function of every command, as `COMMAND` reports them.
 
 mod arguments;
+mod client;
+mod config;
 mod connection;
+mod debug;
 mod expiry;
 mod hash;
+mod info;
 mod keys;
+mod pubsub;
+mod scan;
 mod scripting;
 mod server;
 mod string;
@@ -19,6 +25,7 @@ use crate::node::Node;
 use crate::{ConnectionId, Reply};
 
 pub(crate) use arguments::strict_integer;
+pub(crate) use connection::pong;
 pub(crate) use scripting::Scripts;
 pub(crate) use transaction::is_immediate;
 
@@ -65,6 +72,8 @@ impl Flags {
     pub(crate) const STALE: Flags = Flags(1 << 5);
     pub(crate) const FAST: Flags = Flags(1 << 6);
     pub(crate) const NO_AUTH: Flags = Flags(1 << 7);
+    pub(crate) const PUBSUB: Flags = Flags(1 << 8);
+    pub(crate) const ADMIN: Flags = Flags(1 << 9);
 
     pub(crate) const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -75,10 +84,12 @@ impl Flags {
     }
 
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 8] = [
+        const NAMES: [(Flags, &str); 10] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
+            (Flags::ADMIN, "admin"),
+            (Flags::PUBSUB, "pubsub"),
             (Flags::NOSCRIPT, "noscript"),
             (Flags::LOADING, "loading"),
             (Flags::STALE, "stale"),
@@ -150,11 +161,17 @@ pub(crate) const ALL_KEYS: [i64; 3] = [1, -1, 1];
 
 /// Every command, family by family.
 pub(crate) fn table() -> impl Iterator<Item = &'static Command> {
-    const FAMILIES: [&[Command]; 8] = [
+    const FAMILIES: [&[Command]; 14] = [
+        client::COMMANDS,
+        config::COMMANDS,
         connection::COMMANDS,
+        debug::COMMANDS,
         expiry::COMMANDS,
         hash::COMMANDS,
+        info::COMMANDS,
         keys::COMMANDS,
+        pubsub::COMMANDS,
+        scan::COMMANDS,
         scripting::COMMANDS,
         server::COMMANDS,
         string::COMMANDS,
@@ -244,6 +261,12 @@ impl Failure {
 
     pub(crate) fn wrong_arguments(command: &str) -> Failure {
         Failure(format!("ERR wrong number of arguments for '{command}' command").into())
+    }
+
+    /// A subcommand that is known, with arguments that do not fit it.
+    pub(crate) fn subcommand(name: &str, parent: &str) -> Failure {
+        let text = "ERR unknown subcommand or wrong number of arguments for";
+        Failure(format!("{text} '{name}'. Try {parent} HELP.").into())
     }
 
     pub(crate) fn expire_time(command: &str) -> Failure {

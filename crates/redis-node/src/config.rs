@@ -1,5 +1,7 @@
 //! What a node is configured with, as far as `redis.conf` goes here.
 
+use crate::Eviction;
+
 /// Configuration of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -9,6 +11,12 @@ pub struct Config {
     ///
     /// Redis draws it at random at each start. Here the caller draws it from its own stream.
     pub run_id: String,
+    /// `maxmemory`: how many bytes keys and values may take, by the node's estimate; 0 is no limit.
+    pub maxmemory_bytes: u64,
+    /// `maxmemory-policy`: what happens at that limit.
+    pub eviction: Eviction,
+    /// `enable-debug-command`: whether `DEBUG` is answered with more than a refusal.
+    pub debug_command: bool,
 }
 
 impl Default for Config {
@@ -17,6 +25,9 @@ impl Default for Config {
         Config {
             persistence: Persistence::None,
             run_id: "0".repeat(40),
+            maxmemory_bytes: 0,
+            eviction: Eviction::NoEviction,
+            debug_command: false,
         }
     }
 }

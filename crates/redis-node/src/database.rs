@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
+use crate::channels::Channels;
 use crate::disk::{Command, Unit};
 use crate::keyspace::{Entry, Keyspace, Value};
-use crate::{ConnectionId, Did, Touch, UnixTime};
+use crate::{ConnectionId, Did, Eviction, Touch, UnixTime};
 
 /// What every command on data works on: keys, the frozen time, and the notes of the unit that runs.
 ///
@@ -23,6 +24,29 @@ pub(crate) struct Database {
     effects: Unit,
     touches: SmallVec<[Touch; 1]>,
     watchers: Watchers,
+    channels: Channels,
+    stats: Stats,
+    /// The memory limit was exceeded when the unit began, and nothing more could be evicted.
+    out_of_memory: bool,
+    checkpoint: Checkpoint,
+}
+
+/// What `INFO stats` counts about keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stats {
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+    pub(crate) expired: u64,
+    pub(crate) evicted: u64,
+}
+
+/// Where a script that may have to be undone began.
+#[derive(Debug, Default)]
+struct Checkpoint {
+    effects: usize,
+    touches: usize,
+    messages: usize,
+    stats: Stats,
 }
 
 /// What becomes of a key's expiry when its value is set.
@@ -41,6 +65,7 @@ impl Database {
 
     /// What the unit did: effects for the log, touches for the caller.
     pub(crate) fn finish(&mut self) -> (Unit, SmallVec<[Touch; 1]>) {
+        self.watchers.newly_dirty.clear();
         (
             std::mem::take(&mut self.effects),
             std::mem::take(&mut self.touches),
@@ -77,18 +102,38 @@ impl Database {
         if self.has_expired(key) {
             self.expire(key);
         }
+        self.keys.used(key);
         self.keys.get(key)
     }
 
     /// As [`Database::lookup`], and notes that the key was looked at.
     pub(crate) fn read(&mut self, key: &Bytes) -> Option<&Entry> {
-        let did = if self.lookup(key).is_some() {
+        self.keys.used(key);
+        self.inspect(key)
+    }
+
+    /// As [`Database::read`], but does not count as a use of the key: for questions about it, such as TTL.
+    pub(crate) fn inspect(&mut self, key: &Bytes) -> Option<&Entry> {
+        if self.has_expired(key) {
+            self.expire(key);
+        }
+        let did = if self.keys.get(key).is_some() {
+            self.stats.hits += 1;
             Did::Read
         } else {
+            self.stats.misses += 1;
             Did::Missing
         };
         self.touch(key, did);
         self.keys.get(key)
+    }
+
+    /// Removes the key if its time has passed. Answers whether a live key is there; notes nothing more.
+    pub(crate) fn is_live(&mut self, key: &Bytes) -> bool {
+        if self.has_expired(key) {
+            self.expire(key);
+        }
+        self.keys.get(key).is_some()
     }
 
     /// Whether the key is there but a command must not see it any more.
@@ -116,9 +161,7 @@ impl Database {
 
     /// Changes the value of a key that exists, in place.
     pub(crate) fn update(&mut self, key: &Bytes, change: impl FnOnce(&mut Value)) {
-        if let Some(value) = self.keys.value_mut(key) {
-            change(value);
-        }
+        self.keys.update(key, change);
         self.changed(key, Did::Overwritten);
     }
 
@@ -189,7 +232,28 @@ impl Database {
         &mut self.watchers
     }
 
+    pub(crate) fn channels(&self) -> &Channels {
+        &self.channels
+    }
+
+    pub(crate) fn channels_mut(&mut self) -> &mut Channels {
+        &mut self.channels
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    pub(crate) fn reset_stats(&mut self) {
+        self.stats = Stats::default();
+    }
+
+    pub(crate) fn keep_order_of_use(&mut self, keep: bool) {
+        self.keys.keep_order_of_use(keep);
+    }
+
     fn expire(&mut self, key: &Bytes) {
+        self.stats.expired += 1;
         self.remove(key, Did::Expired);
         self.propagate([&Bytes::from_static(b"DEL"), key]);
     }
@@ -219,11 +283,105 @@ impl Database {
     }
 }
 
+/// Memory: which key has to go.
+impl Database {
+    /// Whether the limit was exceeded when the unit began.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        self.out_of_memory
+    }
+
+    /// Evicts by that policy until keys and values take no more than so many bytes, and notes whether they do.
+    pub(crate) fn make_room(&mut self, limit: Option<usize>, policy: Eviction) {
+        let over = |keys: &Keyspace| limit.is_some_and(|limit| keys.bytes() > limit);
+        while over(&self.keys) {
+            let Some(key) = self.victim(policy) else {
+                break;
+            };
+            self.stats.evicted += 1;
+            self.remove(&key, Did::Evicted);
+            self.propagate([&Bytes::from_static(b"DEL"), &key]);
+        }
+        self.out_of_memory = over(&self.keys);
+    }
+
+    /// The limit is exceeded even without any key.
+    pub(crate) fn exceed_memory(&mut self) {
+        self.out_of_memory = true;
+    }
+
+    fn victim(&self, policy: Eviction) -> Option<Bytes> {
+        let any =
+            |keys: usize| usize::try_from(mixed(self.stats.evicted)).unwrap_or(0) % keys.max(1);
+        let volatile = |key: &&Bytes| {
+            self.keys
+                .get(key)
+                .is_some_and(|entry| entry.expires_at.is_some())
+        };
+        match policy {
+            Eviction::NoEviction => None,
+            Eviction::AllKeysLru => self.keys.by_use().next().cloned(),
+            Eviction::VolatileLru => self.keys.by_use().find(volatile).cloned(),
+            Eviction::AllKeysRandom => {
+                let (key, _) = self.keys.iter().nth(any(self.keys.len()))?;
+                Some(key.clone())
+            }
+            Eviction::VolatileRandom => {
+                let mut keys = self.keys.expiries();
+                let chosen = any(keys.len());
+                keys.nth(chosen).map(|(_, key)| key.clone())
+            }
+            Eviction::VolatileTtl => self.keys.first_to_expire().map(|(_, key)| key.clone()),
+        }
+    }
+}
+
+/// SplitMix64's output function: "random" eviction takes the same keys in each run.
+fn mixed(number: u64) -> u64 {
+    let mixed = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (mixed ^ (mixed >> 31)) >> 1
+}
+
+/// Scripts that a limit of the node's own stops have never happened.
+impl Database {
+    /// From here on everything can be taken back.
+    pub(crate) fn begin_script(&mut self) {
+        self.keys.begin();
+        self.watchers.newly_dirty.clear();
+        self.checkpoint = Checkpoint {
+            effects: self.effects.len(),
+            touches: self.touches.len(),
+            messages: self.channels.waiting(),
+            stats: self.stats,
+        };
+    }
+
+    /// What was done since [`Database::begin_script`] stays.
+    pub(crate) fn commit_script(&mut self) {
+        self.keys.commit();
+    }
+
+    /// Takes back everything since [`Database::begin_script`].
+    pub(crate) fn undo_script(&mut self) {
+        self.keys.roll_back();
+        self.effects.truncate(self.checkpoint.effects);
+        self.touches.truncate(self.checkpoint.touches);
+        self.channels.take_back(self.checkpoint.messages);
+        self.stats = self.checkpoint.stats;
+        for connection in std::mem::take(&mut self.watchers.newly_dirty) {
+            self.watchers.dirty.remove(&connection);
+        }
+    }
+}
+
 /// Who watches which key, and whose transaction must fail.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     by_key: BTreeMap<Bytes, BTreeSet<ConnectionId>>,
     dirty: BTreeSet<ConnectionId>,
+    /// Those of `dirty` that a script may have to give back.
+    newly_dirty: Vec<ConnectionId>,
 }
 
 impl Watchers {
@@ -252,8 +410,10 @@ impl Watchers {
         if self.by_key.is_empty() {
             return;
         }
-        if let Some(watching) = self.by_key.get(key) {
-            self.dirty.extend(watching);
+        for connection in self.by_key.get(key).into_iter().flatten() {
+            if self.dirty.insert(*connection) {
+                self.newly_dirty.push(*connection);
+            }
         }
     }
 }

@@ -25,7 +25,8 @@ pub struct Touch {
     pub key: Bytes,
     /// What was done.
     pub did: Did,
-    /// When the key expires after the command; for [`Did::Deleted`] and [`Did::Expired`], when it would have.
+    /// When the key expires after the command; for [`Did::Deleted`], [`Did::Expired`] and [`Did::Evicted`], when
+    /// it would have.
     /// `None` if it has no expiry or does not exist.
     pub expires_at: Option<UnixTime>,
 }
@@ -49,4 +50,6 @@ pub enum Did {
     Missing,
     /// The node itself removed the key because its time had come: at an access or by the active cycle.
     Expired,
+    /// The node itself removed the live key to stay below its `maxmemory`.
+    Evicted,
 }

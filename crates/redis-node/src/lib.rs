@@ -19,24 +19,32 @@
 //! assert_eq!(effects.replies[0], (client, Reply::ok()));
 //! ```
 
+mod admission;
+mod channels;
 mod command;
 mod config;
 mod database;
 mod disk;
 mod effects;
+mod eviction;
+mod fields;
+mod glob;
 mod keyspace;
 mod lua;
 mod node;
 mod number;
+mod parameters;
 mod reply;
 pub mod request;
 pub mod server;
 mod session;
+mod sleep;
 mod time;
 
 pub use config::{Config, Fsync, Persistence};
 pub use disk::{Disk, Stop};
 pub use effects::{Did, Effects, Touch};
+pub use eviction::Eviction;
 pub use lua::Lua;
 pub use node::Node;
 pub use reply::{Protocol, Reply};

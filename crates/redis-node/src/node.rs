@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use smallvec::smallvec;
+use smallvec::SmallVec;
 
 use crate::command::{self, Failure, Index, Outcome, Run, Scripts};
 use crate::database::Database;
 use crate::disk::Unit;
 use crate::lua::Sha;
 use crate::session::Session;
+use crate::sleep::Sleep;
 use crate::{
     Config, ConnectionId, Disk, Effects, Lua, Persistence, Protocol, Reply, Stop, UnixTime,
 };
@@ -38,7 +39,22 @@ pub struct Node {
     last_client: i64,
     /// The active cycle left work behind and goes on then.
     cycle_resumes: Option<UnixTime>,
+    /// `DEBUG SET-ACTIVE-EXPIRE 0` switches the active cycle off.
+    pub(crate) active_expire: bool,
     close: bool,
+    /// Connections that the node closed on its own, until the caller asks for them.
+    closed: Vec<ConnectionId>,
+    pub(crate) sleep: Sleep,
+    pub(crate) traffic: Traffic,
+    pub(crate) booted: UnixTime,
+}
+
+/// What `INFO stats` counts about clients.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) connections: u64,
+    pub(crate) commands: u64,
+    pub(crate) errors: u64,
 }
 
 impl Node {
@@ -57,8 +73,15 @@ impl Node {
             sessions: BTreeMap::new(),
             last_client: 0,
             cycle_resumes: None,
+            active_expire: true,
             close: false,
+            closed: Vec::new(),
+            sleep: Sleep::default(),
+            traffic: Traffic::default(),
+            booted: now,
         };
+        node.db
+            .keep_order_of_use(node.config.eviction.needs_order_of_use());
         if node.config.persistence != Persistence::None {
             node.load(now);
             node.db.record(true);
@@ -71,10 +94,14 @@ impl Node {
         self.session(connection);
     }
 
-    /// A connection is gone; what it had queued and watched is forgotten.
+    /// A connection is gone; what it had queued, watched and subscribed to is forgotten.
     pub fn disconnected(&mut self, connection: ConnectionId) {
+        if self.sleep.is_asleep() {
+            return self.sleep.disconnected(connection);
+        }
         if self.sessions.contains_key(&connection) {
             self.unwatch(connection);
+            self.db.channels_mut().forget(connection);
             self.sessions.remove(&connection);
         }
     }
@@ -89,22 +116,52 @@ impl Node {
         if request.is_empty() {
             return Effects::default();
         }
+        if self.sleep.is_asleep() {
+            return self.handle_asleep(now, connection, request);
+        }
+        let effects = self.handle_awake(now, connection, request);
+        self.fall_asleep(now, effects)
+    }
+
+    pub(crate) fn handle_awake(
+        &mut self,
+        now: UnixTime,
+        connection: ConnectionId,
+        request: &[Bytes],
+    ) -> Effects {
         self.db.begin(now);
         self.close = false;
         let reply = self.process(connection, request);
         let effects = self.finish();
+        let mut replies = SmallVec::from_vec(self.db.channels_mut().take_outbox());
+        replies.push((connection, reply));
         Effects {
-            replies: smallvec![(connection, reply)],
+            replies,
             close: self.close,
             ..effects
         }
+    }
+
+    /// The connections that the node itself has closed since the last question, as `CLIENT KILL` does.
+    ///
+    /// They are to be closed after what is sent to them; the node has forgotten them. The connection whose
+    /// request is answered is not among them: see [`Effects::close`].
+    pub fn take_closed(&mut self) -> Vec<ConnectionId> {
+        std::mem::take(&mut self.closed)
     }
 
     /// When [`Node::tick`] wants to be called; `None` while no key will ever expire.
     ///
     /// By the node's own wall clock: if the clock is stepped, the instant moves with it.
     pub fn next_deadline(&self) -> Option<UnixTime> {
-        let (when, _) = self.db.keys().first_to_expire()?;
+        if let Some(until) = self.sleep.until() {
+            return Some(until);
+        }
+        let (when, _) = self
+            .db
+            .keys()
+            .first_to_expire()
+            .filter(|_| self.active_expire)?;
         let due = UnixTime::from_redis(*when).as_millis();
         // An expiry beyond what nanoseconds can say never comes.
         if due == UnixTime(u64::MAX).as_millis() {
@@ -116,13 +173,17 @@ impl Node {
 
     /// Lets the active cycle remove what has expired (now >= when). Does nothing if called too early.
     pub fn tick(&mut self, now: UnixTime) -> Effects {
+        if self.sleep.is_asleep() {
+            return self.wake(now);
+        }
         self.db.begin(now);
-        let mut rounds = 0;
+        let mut rounds = if self.active_expire { 0 } else { ROUNDS };
         while rounds < ROUNDS && self.db.expire_due(KEYS_A_ROUND) == KEYS_A_ROUND {
             rounds += 1;
         }
         let next = (now.as_millis() / CYCLE_MILLIS + 1).saturating_mul(CYCLE_MILLIS);
-        self.cycle_resumes = (rounds == ROUNDS).then(|| UnixTime::from_millis(next));
+        self.cycle_resumes =
+            (rounds == ROUNDS && self.active_expire).then(|| UnixTime::from_millis(next));
         self.finish()
     }
 
@@ -148,8 +209,16 @@ impl Node {
             Ok(command) => command,
             Err(failure) => return self.refuse(connection, request, failure),
         };
-        match &mut self.session(connection).transaction {
-            Some(transaction) if !command::is_immediate(command) => transaction.queue(request),
+        if let Err(failure) = self.admit(connection, command) {
+            return self.refuse(connection, request, failure);
+        }
+        let now = self.db.now();
+        let session = self.session(connection);
+        session.note(command.name, now);
+        match &mut session.transaction {
+            Some(transaction) if !command::is_immediate(command) => {
+                transaction.queue(command, request)
+            }
             _ => self.call(connection, command, request),
         }
     }
@@ -187,7 +256,13 @@ impl Node {
             // Without a second argument the parent's arity has failed before.
             Run::Subcommands(_) => Err(Failure::wrong_arguments(command.name)),
         };
-        outcome.unwrap_or_else(Reply::from)
+        self.traffic.commands += 1;
+        self.traffic.errors += u64::from(outcome.is_err());
+        let reply = outcome.unwrap_or_else(Reply::from);
+        if command.name == "ping" && self.is_resp2_subscriber(connection) {
+            return command::pong(reply);
+        }
+        reply
     }
 
     /// Writes what the unit did to the log, before the caller sends the reply.
@@ -230,10 +305,8 @@ impl Node {
     pub(crate) fn session(&mut self, connection: ConnectionId) -> &mut Session {
         self.sessions.entry(connection).or_insert_with(|| {
             self.last_client += 1;
-            Session {
-                id: self.last_client,
-                ..Session::default()
-            }
+            self.traffic.connections += 1;
+            Session::new(self.last_client, self.db.now())
         })
     }
 
@@ -249,14 +322,43 @@ impl Node {
         self.close = true;
     }
 
+    /// Closes another connection.
+    pub(crate) fn close_other(&mut self, connection: ConnectionId) {
+        self.disconnected(connection);
+        self.closed.push(connection);
+    }
+
+    pub(crate) fn database(&mut self) -> &mut Database {
+        &mut self.db
+    }
+
+    /// The keys and what is counted about them, for those who only look.
+    pub(crate) fn data(&self) -> &Database {
+        &self.db
+    }
+
+    pub(crate) fn reset_stats(&mut self) {
+        self.db.reset_stats();
+        self.traffic = Traffic::default();
+    }
+
+    pub(crate) fn sessions(&self) -> &BTreeMap<ConnectionId, Session> {
+        &self.sessions
+    }
+
+    /// Puts a configuration into force that differs from the present one.
+    pub(crate) fn reconfigure(&mut self, config: Config) {
+        self.db
+            .keep_order_of_use(config.eviction.needs_order_of_use());
+        self.config = config;
+    }
+
     /// As if the connection were new, but for its identity.
     pub(crate) fn reset(&mut self, connection: ConnectionId) {
         self.unwatch(connection);
+        self.db.channels_mut().forget(connection);
         let session = self.session(connection);
-        *session = Session {
-            id: session.id,
-            ..Session::default()
-        };
+        *session = Session::new(session.id, session.since);
     }
 
     pub(crate) fn watch(&mut self, connection: ConnectionId, key: &Bytes) {

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::{Protocol, Reply};
+use crate::command::{Command, Flags};
+use crate::{Protocol, Reply, UnixTime};
 
 /// Names one connection of one node; the caller chooses and never reuses it within a node's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +19,29 @@ pub(crate) struct Session {
     pub(crate) transaction: Option<Transaction>,
     /// Keys of WATCH, with whether each had already expired then.
     pub(crate) watched: Vec<(Bytes, bool)>,
+    /// `CLIENT NO-EVICT`; remembered and shown, as clients are never evicted here.
+    pub(crate) no_evict: bool,
+    /// When it was first heard of, when last, and what it wanted then: for `CLIENT LIST`.
+    pub(crate) since: UnixTime,
+    pub(crate) last: UnixTime,
+    pub(crate) command: &'static str,
+}
+
+impl Session {
+    pub(crate) fn new(id: i64, since: UnixTime) -> Session {
+        Session {
+            id,
+            since,
+            last: since,
+            command: "NULL",
+            ..Session::default()
+        }
+    }
+
+    pub(crate) fn note(&mut self, command: &'static str, now: UnixTime) {
+        self.command = command;
+        self.last = now;
+    }
 }
 
 /// Commands between MULTI and EXEC.
@@ -28,6 +52,8 @@ pub(crate) struct Transaction {
     pub(crate) bytes: usize,
     /// A command was refused while queueing: EXEC will discard all.
     pub(crate) broken: bool,
+    /// A queued command needs memory: EXEC does, too.
+    pub(crate) needs_memory: bool,
 }
 
 /// What a client may queue in MULTI before it is refused, and what a command counts besides its bytes.
@@ -35,7 +61,8 @@ const LARGEST_TRANSACTION: usize = 64 << 20;
 const OVERHEAD: usize = 64;
 
 impl Transaction {
-    pub(crate) fn queue(&mut self, request: &[Bytes]) -> Reply {
+    pub(crate) fn queue(&mut self, command: &Command, request: &[Bytes]) -> Reply {
+        self.needs_memory |= command.flags.has(Flags::DENYOOM);
         self.bytes += request
             .iter()
             .map(|argument| argument.len() + OVERHEAD)

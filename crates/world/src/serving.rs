@@ -154,6 +154,7 @@ fn did(did: redis_node::Did) -> Did {
         redis_node::Did::ExpiryChanged => Did::ExpiryChanged,
         redis_node::Did::Refused => Did::Refused,
         redis_node::Did::Missing => Did::Missing,
-        redis_node::Did::Expired => Did::Expired,
+        // Evicted: by the node itself, as an expiry is. The history has no word of its own for it.
+        redis_node::Did::Expired | redis_node::Did::Evicted => Did::Expired,
     }
 }

@@ -14,7 +14,6 @@ const OPEN: Flags = SESSION.and(Flags::FAST).and(Flags::NO_AUTH);
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::node("auth", -2, OPEN, auth),
-    Command::container("client", CLIENT),
     Command::data("echo", 2, ALWAYS.and(Flags::FAST), NO_KEYS, |_, request| {
         Ok(Reply::Bulk(request[1].clone()))
     }),
@@ -31,30 +30,22 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::data("select", 2, ALWAYS.and(Flags::FAST), NO_KEYS, select),
 ];
 
-const CLIENT: &[Command] = &[
-    Command::node("client|getname", 2, SESSION, |node, connection, _| {
-        Ok(node
-            .session(connection)
-            .name
-            .clone()
-            .map_or(Reply::Nil, Reply::Bulk))
-    }),
-    Command::node("client|id", 2, SESSION, |node, connection, _| {
-        Ok(Reply::Integer(node.session(connection).id))
-    }),
-    Command::node("client|setinfo", 4, SESSION, setinfo),
-    Command::node("client|setname", 3, SESSION, |node, connection, request| {
-        set_name(node, connection, &request[2])?;
-        Ok(Reply::ok())
-    }),
-];
-
 fn ping(_: &mut Database, request: &[Bytes]) -> Outcome {
     match request {
         [_] => Ok(Reply::status("PONG")),
         [_, message] => Ok(Reply::Bulk(message.clone())),
         _ => Err(Failure::wrong_arguments("ping")),
     }
+}
+
+/// The reply to PING on a connection that RESP2 keeps for messages.
+pub(crate) fn pong(reply: Reply) -> Reply {
+    let message = match reply {
+        Reply::Status(_) => Reply::bulk(Bytes::new()),
+        Reply::Bulk(message) => Reply::Bulk(message),
+        other => return other,
+    };
+    Reply::Array(vec![Reply::bulk(Bytes::from_static(b"pong")), message])
 }
 
 /// One database is modelled; Redis's default configuration has sixteen.
@@ -141,7 +132,7 @@ fn auth(_: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
     }
 }
 
-fn check_name(name: &Bytes) -> Result<(), Failure> {
+pub(super) fn check_name(name: &Bytes) -> Result<(), Failure> {
     if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         return Ok(());
     }
@@ -150,26 +141,12 @@ fn check_name(name: &Bytes) -> Result<(), Failure> {
     ))
 }
 
-fn set_name(node: &mut Node, connection: ConnectionId, name: &Bytes) -> Result<(), Failure> {
+pub(super) fn set_name(
+    node: &mut Node,
+    connection: ConnectionId,
+    name: &Bytes,
+) -> Result<(), Failure> {
     check_name(name)?;
     node.session(connection).name = Some(name.clone()).filter(|name| !name.is_empty());
     Ok(())
-}
-
-/// Redis 7.2's, since current client libraries send it on every connect.
-fn setinfo(_: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
-    let attribute = &request[2];
-    if !is(attribute, "LIB-NAME") && !is(attribute, "LIB-VER") {
-        let attribute = excerpt(attribute, usize::MAX);
-        return Err(Failure(
-            format!("ERR Unrecognized option '{attribute}'").into(),
-        ));
-    }
-    if check_name(&request[3]).is_err() {
-        let attribute = excerpt(attribute, usize::MAX);
-        let text =
-            format!("ERR {attribute} cannot contain spaces, newlines or special characters.");
-        return Err(Failure(text.into()));
-    }
-    Ok(Reply::ok())
 }

@@ -112,6 +112,12 @@ fn expire(
         db.touch(key, Did::Refused);
         return Ok(Reply::Integer(0));
     }
+    expire_at(db, key, when);
+    Ok(Reply::Integer(1))
+}
+
+/// Gives a live key that expiry.
+pub(super) fn expire_at(db: &mut Database, key: &Bytes, when: i64) {
     // A time that has passed deletes at once, but not while loading: then a later command may prolong it.
     if when <= db.now_millis() && !db.is_loading() {
         db.delete(key);
@@ -124,7 +130,6 @@ fn expire(
             &when.to_string().into(),
         ]);
     }
-    Ok(Reply::Integer(1))
 }
 
 fn persist(db: &mut Database, request: &[Bytes]) -> Outcome {
@@ -145,7 +150,7 @@ fn persist(db: &mut Database, request: &[Bytes]) -> Outcome {
 fn remaining(db: &mut Database, key: &Bytes, show: fn(i64, i64) -> i64) -> Outcome {
     let now = db.now_millis();
     Ok(Reply::Integer(
-        match db.read(key).map(|entry| entry.expires_at) {
+        match db.inspect(key).map(|entry| entry.expires_at) {
             None => -2,
             Some(None) => -1,
             Some(Some(when)) => show(now, when),

@@ -1,6 +1,7 @@
 //! Hashes, as far as locks that count their holders need them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -8,6 +9,7 @@ use super::arguments::{integer, strict_integer};
 use super::string::length;
 use super::{Command, Failure, Flags, ONE_KEY, Outcome};
 use crate::database::{Database, Expiry};
+use crate::fields::Fields;
 use crate::keyspace::Value;
 use crate::{Did, Reply};
 
@@ -30,11 +32,17 @@ pub(super) const COMMANDS: &[Command] = &[
             read(db, &request[1])?.map_or(0, |fields| length(fields.len())),
         ))
     }),
+    Command::data("hmget", -3, READ, ONE_KEY, |db, request| {
+        let fields = read(db, &request[1])?;
+        let value = |field| fields.and_then(|fields| fields.get(field).cloned());
+        let values = request[2..]
+            .iter()
+            .map(|field| value(field).map_or(Reply::Nil, Reply::Bulk));
+        Ok(Reply::Array(values.collect()))
+    }),
     Command::data("hset", -4, WRITE, ONE_KEY, hset),
     Command::data("hsetnx", 4, WRITE, ONE_KEY, hsetnx),
 ];
-
-type Fields = BTreeMap<Bytes, Bytes>;
 
 fn read<'a>(db: &'a mut Database, key: &Bytes) -> Result<Option<&'a Fields>, Failure> {
     match db.read(key).map(|entry| &entry.value) {
@@ -49,7 +57,9 @@ fn field(db: &mut Database, key: &Bytes, field: &Bytes) -> Result<Option<Bytes>,
 }
 
 fn hgetall(db: &mut Database, request: &[Bytes]) -> Outcome {
-    let fields = read(db, &request[1])?.into_iter().flatten();
+    let fields = read(db, &request[1])?
+        .into_iter()
+        .flat_map(|fields| fields.iter());
     Ok(Reply::Map(
         fields
             .map(|(field, value)| (Reply::Bulk(field.clone()), Reply::Bulk(value.clone())))
@@ -77,11 +87,12 @@ fn store(db: &mut Database, key: &Bytes, pairs: &[Bytes]) {
         .chunks_exact(2)
         .map(|pair| (pair[0].clone(), pair[1].clone()));
     if db.keys().get(key).is_none() {
-        return db.set(key, Value::Hash(pairs.collect()), Expiry::Clear);
+        return db.set(key, Value::Hash(Arc::new(pairs.collect())), Expiry::Clear);
     }
     db.update(key, |value| {
         if let Value::Hash(fields) = value {
-            fields.extend(pairs);
+            let fields = Arc::make_mut(fields);
+            pairs.for_each(|(field, value)| fields.insert(field, value));
         }
     });
 }
@@ -90,10 +101,10 @@ fn hset(db: &mut Database, request: &[Bytes]) -> Outcome {
     if !request.len().is_multiple_of(2) {
         return Err(Failure::wrong_arguments("hset"));
     }
-    let before = to_change(db, &request[1])?.map_or(0, BTreeMap::len);
+    let before = to_change(db, &request[1])?.map_or(0, |fields| fields.len());
     store(db, &request[1], &request[2..]);
     db.propagate_verbatim(request);
-    let after = to_change(db, &request[1])?.map_or(0, BTreeMap::len);
+    let after = to_change(db, &request[1])?.map_or(0, |fields| fields.len());
     Ok(Reply::Integer(length(after - before)))
 }
 
@@ -128,26 +139,31 @@ fn hincrby(db: &mut Database, request: &[Bytes]) -> Outcome {
 }
 
 fn hdel(db: &mut Database, request: &[Bytes]) -> Outcome {
-    let key = &request[1];
+    let (key, names) = (&request[1], &request[2..]);
     let Some(fields) = to_change(db, key)? else {
         db.touch(key, Did::Missing);
         return Ok(Reply::Integer(0));
     };
-    let mut left = fields.clone();
-    let deleted = request[2..]
+    let left = fields.len();
+    let names: BTreeSet<&Bytes> = names
         .iter()
-        .filter(|field| left.remove(*field).is_some())
-        .count();
-    if deleted == 0 {
+        .filter(|name| fields.contains_key(*name))
+        .collect();
+    if names.is_empty() {
         db.touch(key, Did::Read);
         return Ok(Reply::Integer(0));
     }
     // A hash without fields does not exist.
-    if left.is_empty() {
+    if names.len() == left {
         db.delete(key);
     } else {
-        db.set(key, Value::Hash(left), Expiry::Keep);
+        db.update(key, |value| {
+            if let Value::Hash(fields) = value {
+                let fields = Arc::make_mut(fields);
+                names.iter().for_each(|name| fields.remove(name));
+            }
+        });
     }
     db.propagate_verbatim(request);
-    Ok(Reply::Integer(length(deleted)))
+    Ok(Reply::Integer(length(names.len())))
 }

@@ -20,7 +20,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::data("flushdb", -1, Flags::WRITE, NO_KEYS, flush),
     Command::data("type", 2, READ, ONE_KEY, |db, request| {
         Ok(Reply::status(
-            db.read(&request[1])
+            db.inspect(&request[1])
                 .map_or("none", |entry| entry.value.kind()),
         ))
     }),
@@ -47,7 +47,7 @@ fn delete(db: &mut Database, request: &[Bytes]) -> Outcome {
 fn exists(db: &mut Database, request: &[Bytes]) -> Outcome {
     let found = request[1..]
         .iter()
-        .filter(|key| db.read(key).is_some())
+        .filter(|key| db.inspect(key).is_some())
         .count();
     Ok(Reply::Integer(length(found)))
 }

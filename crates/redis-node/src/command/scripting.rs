@@ -46,19 +46,37 @@ const NO_SCRIPT: Failure = Failure::of("NOSCRIPT No matching script. Please use 
 
 /// The scripts that this run of the server knows; gone after a restart, as in Redis.
 #[derive(Debug, Default)]
-pub(crate) struct Scripts(BTreeMap<Sha, Bytes>);
+pub(crate) struct Scripts {
+    by_name: BTreeMap<Sha, Bytes>,
+    bytes: usize,
+}
+
+/// What a script costs beside its text: its name and its place in the table.
+const OVERHEAD: usize = 112;
 
 impl Scripts {
     pub(crate) fn get(&self, sha: Sha) -> Option<&Bytes> {
-        self.0.get(&sha)
+        self.by_name.get(&sha)
     }
 
     pub(crate) fn remember(&mut self, sha: Sha, body: &Bytes) {
-        self.0.entry(sha).or_insert_with(|| body.clone());
+        if !self.by_name.contains_key(&sha) {
+            self.bytes += body.len() + OVERHEAD;
+            self.by_name.insert(sha, body.clone());
+        }
     }
 
     pub(crate) fn forget_all(&mut self) {
-        self.0.clear();
+        *self = Scripts::default();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// An estimate of the memory that the texts take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The body to run: what was sent with EVAL, or what is known by that name.

@@ -20,6 +20,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::data("decrby", 3, FAST_WRITE, ONE_KEY, decrby),
     Command::data("get", 2, READ, ONE_KEY, |db, request| get(db, &request[1])),
     Command::data("getdel", 2, Flags::WRITE.and(Flags::FAST), ONE_KEY, getdel),
+    Command::data("getex", -2, Flags::WRITE.and(Flags::FAST), ONE_KEY, getex),
     Command::data("getset", 3, FAST_WRITE, ONE_KEY, getset),
     Command::data("incr", 2, FAST_WRITE, ONE_KEY, |db, request| {
         add(db, &request[1], 1)
@@ -57,6 +58,20 @@ struct SetOptions<'a> {
 }
 
 impl<'a> SetOptions<'a> {
+    /// The options of GETEX are those of SET about the expiry, and PERSIST in the place of KEEPTTL.
+    fn parse_getex(arguments: &'a [Bytes]) -> Result<Self, Failure> {
+        let mut options = SetOptions::default();
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.next() {
+            if is(word, "PERSIST") && options.expiry.is_none() {
+                options.keep_ttl = true;
+            } else {
+                options.expiry = Some(options.expiry(word, &mut rest)?);
+            }
+        }
+        Ok(options)
+    }
+
     fn parse(arguments: &'a [Bytes]) -> Result<Self, Failure> {
         let mut options = SetOptions::default();
         let mut rest = arguments.iter();
@@ -69,16 +84,22 @@ impl<'a> SetOptions<'a> {
                 options.get = true;
             } else if is(word, "KEEPTTL") && options.expiry.is_none() {
                 options.keep_ttl = true;
-            } else if let Some((unit, relative)) =
-                expiry_word(word).filter(|word| options.allows(*word))
-            {
-                let value = rest.next().ok_or(Failure::SYNTAX)?;
-                options.expiry = Some((value, unit, relative));
             } else {
-                return Err(Failure::SYNTAX);
+                options.expiry = Some(options.expiry(word, &mut rest)?);
             }
         }
         Ok(options)
+    }
+
+    fn expiry(
+        &self,
+        word: &Bytes,
+        rest: &mut impl Iterator<Item = &'a Bytes>,
+    ) -> Result<(&'a Bytes, Unit, bool), Failure> {
+        let word = expiry_word(word).filter(|word| self.allows(*word));
+        let (unit, relative) = word.ok_or(Failure::SYNTAX)?;
+        let value = rest.next().ok_or(Failure::SYNTAX)?;
+        Ok((value, unit, relative))
     }
 
     /// Redis 7.0 takes the same word again, with the last value; different words exclude each other.
@@ -220,6 +241,29 @@ fn getset(db: &mut Database, request: &[Bytes]) -> Outcome {
     let old = string_to_change(db, &request[1])?;
     store(db, &request[1], &request[2], Expiry::Clear);
     Ok(old.map_or(Reply::Nil, Reply::Bulk))
+}
+
+/// The key is looked at before the time, and the time is checked only where there is a key.
+fn getex(db: &mut Database, request: &[Bytes]) -> Outcome {
+    let key = &request[1];
+    let options = SetOptions::parse_getex(&request[2..])?;
+    let reply = string_reply(db.read(key))?;
+    if reply == Reply::Nil {
+        return Ok(reply);
+    }
+    if let Some((value, unit, relative)) = options.expiry {
+        let when = expiry_millis(db, value, unit, relative, "getex")?;
+        super::expiry::expire_at(db, key, when);
+    } else if options.keep_ttl
+        && db
+            .keys()
+            .get(key)
+            .is_some_and(|entry| entry.expires_at.is_some())
+    {
+        db.set_expiry(key, None);
+        db.propagate([&Bytes::from_static(b"PERSIST"), key]);
+    }
+    Ok(reply)
 }
 
 fn getdel(db: &mut Database, request: &[Bytes]) -> Outcome {
