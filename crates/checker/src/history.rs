@@ -408,6 +408,11 @@ pub enum What {
         /// The event that it was set on, if it was not set on a time.
         on: Option<String>,
     },
+    /// A fault of the plan ended.
+    FaultEnded {
+        /// Its place in the plan, from 0.
+        fault: u32,
+    },
     /// The program of a client came to its end.
     Finished {
         /// The client's host.

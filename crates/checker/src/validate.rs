@@ -162,7 +162,7 @@ impl What {
             | Self::Reset { from, to }
             | Self::Delayed { from, to, .. } => vec![from, to],
             Self::Fault { hosts, .. } => hosts.iter().collect(),
-            Self::HealBegun {} | Self::End { .. } => Vec::new(),
+            Self::FaultEnded { .. } | Self::HealBegun {} | Self::End { .. } => Vec::new(),
         }
     }
 }

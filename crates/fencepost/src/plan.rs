@@ -23,6 +23,8 @@ pub struct Plan {
     pub scenario: String,
     /// The longest that a call may take.
     pub call_bound: Duration,
+    /// The longest that anybody may wait for a lock that nobody holds.
+    pub acquire_bound: Duration,
     /// Hosts, network and faults. Its seed is the run's.
     pub world: WorldPlan,
     /// The lock under test.
@@ -111,6 +113,7 @@ impl Plan {
         Self {
             scenario: scenario.name.clone(),
             call_bound: scenario.call_bound,
+            acquire_bound: scenario.acquire_bound,
             world: draw.world(scenario),
             system: draw.system(scenario),
             node: NodePlan {
@@ -154,6 +157,7 @@ impl Drawing {
                 latency: latency(&scenario.network.latency),
                 links: links(scenario),
             },
+            heal_at: scenario.heal_at,
             faults: scenario
                 .faults
                 .iter()
@@ -214,6 +218,7 @@ impl Drawing {
         DrawnFault {
             trigger: self.trigger(&label("when"), &fault.trigger),
             action: self.action(&label, &fault.action),
+            heal: self.heal(&label("for"), &fault.heal),
         }
     }
 
@@ -229,59 +234,74 @@ impl Drawing {
     }
 
     fn action(self, label: &dyn Fn(&str) -> String, action: &Action) -> DrawnAction {
+        let by = |range: &Draw<Duration>| self.one(&label("by"), range);
         match action.clone() {
-            Action::Pause { host, lasts } => DrawnAction::Pause {
-                host,
-                lasts: self.one(&label("for"), &lasts),
-            },
+            Action::Pause { host, suspend } => DrawnAction::Pause { host, suspend },
             Action::Crash {
                 host,
                 how,
-                down_for,
+                delayed_until,
             } => {
-                let down_for = down_for.map(|down_for| self.one(&label("down-for"), &down_for));
+                let delayed_until =
+                    delayed_until.map(|delay| self.one(&label("delayed-until"), &delay));
                 DrawnAction::Crash {
                     host,
                     how,
-                    down_for,
+                    delayed_until,
                 }
             }
             Action::Partition {
                 left,
                 right,
                 how,
-                heal,
+                one_way,
             } => DrawnAction::Partition {
                 left,
                 right,
                 how,
-                heal: self.heal(&label("heal"), heal),
+                one_way,
             },
-            Action::Delay {
+            Action::Delay { left, right, extra } => DrawnAction::Delay {
                 left,
                 right,
-                extra,
-                heal,
-            } => {
-                let extra = self.one(&label("by"), &extra);
-                DrawnAction::Delay {
-                    left,
-                    right,
-                    extra,
-                    heal: self.heal(&label("heal"), heal),
-                }
-            }
+                extra: by(&extra),
+            },
+            Action::LatePacket { from, to, extra } => DrawnAction::LatePacket {
+                from,
+                to,
+                extra: by(&extra),
+            },
+            Action::Reset { left, right } => DrawnAction::Reset { left, right },
             Action::ClockStep { host, by } => DrawnAction::ClockStep {
                 host,
                 by_ns: self.one(&label("by"), &by).0,
             },
+            Action::ClockDrift { host, ppm } => DrawnAction::ClockDrift {
+                host,
+                ppm: self.one(&label("ppm"), &ppm).0,
+            },
+            Action::ClockSlew { host, by, ppm } => DrawnAction::ClockSlew {
+                host,
+                by_ns: self.one(&label("by"), &by).0,
+                ppm,
+            },
+            Action::Operate {
+                host,
+                family,
+                command,
+            } => DrawnAction::Operate {
+                host,
+                family: family.to_owned(),
+                command,
+            },
+            Action::FsyncStall { host } => DrawnAction::FsyncStall { host },
         }
     }
 
-    fn heal(self, label: &str, heal: Heal) -> DrawnHeal {
+    fn heal(self, label: &str, heal: &Heal) -> DrawnHeal {
         match heal {
-            Heal::After(lasts) => DrawnHeal::After(self.one(label, &lasts)),
-            Heal::On(event) => DrawnHeal::On(event),
+            Heal::After(lasts) => DrawnHeal::After(self.one(label, lasts)),
+            Heal::On(event) => DrawnHeal::On(event.clone()),
             Heal::Never => DrawnHeal::Never,
         }
     }

@@ -5,7 +5,10 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use fencepost_checker::history::Crash;
 use fencepost_world::{Host, Service};
-use redis_node::{Config, ConnectionId, Disk, Effects, Lua, Node, Protocol, Stop, UnixTime};
+use redis_node::{Config, ConnectionId, Did, Disk, Effects, Lua, Node, Protocol, Stop, UnixTime};
+
+/// The operator's connection; those of clients count from 1.
+const OPERATOR: ConnectionId = ConnectionId(0);
 
 thread_local! {
     /// All nodes of a thread share one Lua state, run after run: a new one costs more than a hundred commands.
@@ -78,6 +81,28 @@ impl Service for RedisServer {
         self.node
             .as_mut()
             .map_or_else(Effects::default, |node| node.tick(now))
+    }
+
+    fn operate(&mut self, now: UnixTime, command: &[Bytes]) -> Effects {
+        let Some(node) = &mut self.node else {
+            return Effects::default();
+        };
+        match command {
+            // What the maxmemory policy would do, at a moment of the scenario's choice.
+            [name, key] if name.eq_ignore_ascii_case(b"EVICT") => {
+                let delete = [Bytes::from_static(b"DEL"), key.clone()];
+                let mut effects = node.handle(now, OPERATOR, &delete);
+                for touch in effects
+                    .touches
+                    .iter_mut()
+                    .filter(|touch| touch.did == Did::Deleted)
+                {
+                    touch.did = Did::Evicted;
+                }
+                effects
+            }
+            _ => node.handle(now, OPERATOR, command),
+        }
     }
 
     fn protocol(&self, connection: ConnectionId) -> Protocol {

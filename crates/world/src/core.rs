@@ -1,7 +1,7 @@
 //! The state that both engines share, found through the thread.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::director::Director;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::link::Links;
-use crate::plan::{Trigger, WorldPlan};
+use crate::plan::WorldPlan;
 use crate::queue::{Due, Queue};
 use crate::random::Stream;
 use crate::service::Service;
@@ -82,6 +82,16 @@ pub(crate) struct HostState {
     entropy: RefCell<Stream>,
     pub(crate) service: Option<RefCell<Box<dyn Service>>>,
     pub(crate) program: Option<Program>,
+    /// How much faster than true time the clocks run, in parts per million, all faults together.
+    pub(crate) rate_ppm: Cell<i64>,
+    /// The machine sleeps.
+    pub(crate) suspended: Cell<bool>,
+    /// The wall clock at the latest crash.
+    pub(crate) crashed_at: Cell<u64>,
+    /// A crashed process starts when the wall clock shows this.
+    pub(crate) starts_at: Cell<Option<u64>>,
+    /// The program has come to its end, or died for good.
+    pub(crate) finished: Cell<bool>,
     /// Tells the service's deadlines in the queue apart; only the newest counts.
     pub(crate) tick: Cell<u64>,
     /// When the newest deadline in the queue is due.
@@ -112,6 +122,11 @@ impl HostState {
             entropy: RefCell::new(Stream::new(plan.seed, &format!("{}/entropy", host.name))),
             service: service.map(RefCell::new),
             program,
+            rate_ppm: Cell::new(host.rate_ppm),
+            suspended: Cell::new(false),
+            crashed_at: Cell::new(WALL_START),
+            starts_at: Cell::new(None),
+            finished: Cell::new(false),
             tick: Cell::new(0),
             tick_at: Cell::new(None),
         }
@@ -131,6 +146,10 @@ pub(crate) struct Core {
     now: Cell<Time>,
     pub(crate) queue: RefCell<Queue>,
     pub(crate) director: RefCell<Director>,
+    /// The faults in force.
+    pub(crate) active: RefCell<BTreeSet<usize>>,
+    /// All faults are over.
+    pub(crate) healed: Cell<bool>,
     history: RefCell<Vec<Event>>,
     attempts: Cell<u64>,
     /// Which attempt a client's value belongs to.
@@ -159,6 +178,8 @@ impl Core {
             now: Cell::new(Time::ZERO),
             queue: RefCell::default(),
             director: RefCell::new(Director::new(&plan, find)),
+            active: RefCell::default(),
+            healed: Cell::new(false),
             history: RefCell::default(),
             attempts: Cell::new(0),
             values: RefCell::default(),
@@ -271,15 +292,6 @@ impl Core {
         self.push(self.now().after(delay), due);
     }
 
-    /// The plan's timed faults go into the queue.
-    pub(crate) fn plan_faults(&self) {
-        for (index, fault) in self.plan.faults.iter().enumerate() {
-            if let Trigger::At(at) = fault.trigger {
-                self.push(Time::ZERO.after(at), Due::Fault(index));
-            }
-        }
-    }
-
     /// Carries out all that is due at the current instant, one at a time; false when there is nothing more.
     pub(crate) fn happen_next(&self) -> bool {
         let due = self.queue.borrow_mut().pop_until(self.now());
@@ -290,8 +302,9 @@ impl Core {
             Due::Deliver(message) => self.engine.deliver(self, message),
             Due::Fault(fault) => self.apply(fault),
             Due::Heal(fault) => self.heal(fault),
-            Due::Resume(host) => self.resume(host),
-            Due::Start(host) => self.start(host),
+            Due::HealAll => self.heal_all(),
+            Due::Start(host) => self.start_if_due(host),
+            Due::Slewed(host, ppm) => self.slewed(host, ppm),
             Due::Tick(host, generation) => self.tick(host, generation),
         }
         true
@@ -367,7 +380,11 @@ impl Core {
 
     // ---- the history ----
 
+    /// Writes an event down. After the end of the run there are none.
     pub(crate) fn record(&self, what: What) {
+        if self.over.get().is_some() && !matches!(what, What::End { .. }) {
+            return;
+        }
         let mut history = self.history.borrow_mut();
         let seq = history.len() as u64;
         history.push(Event {

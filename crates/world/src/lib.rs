@@ -4,13 +4,16 @@
 //! programs, futures on a [`Host`]. It runs in virtual time on the thread that calls [`World::run`], and what it
 //! returns is a function of the plan, the engine and the code.
 
+mod clocks;
 mod connection;
 mod core;
 mod director;
 mod engine;
+mod faults;
 mod host;
 mod lifecycle;
 mod link;
+mod network;
 pub mod plan;
 mod queue;
 mod random;

@@ -1,127 +1,35 @@
-//! What faults do to hosts, clocks and links.
+//! Hosts that stop and go on, processes that end and start.
 
 use std::time::Duration;
 
-use fencepost_checker::history::{Crash, Cut, Name, What};
-use fencepost_checker::{ClockKind, Segment};
+use fencepost_checker::ClockKind;
+use fencepost_checker::history::{Crash, What};
 
-use crate::core::{Core, Process};
-use crate::director::SetOff;
+use crate::core::{Core, Process, with};
 use crate::host::Host;
-use crate::plan::{Action, Heal, Trigger};
 use crate::queue::Due;
 
 impl Core {
-    /// An event happened at a host: faults that were set on it take effect, now or when their time comes.
-    pub(crate) fn notify(&self, host: Host, verb: &str, peer: Option<Host>) {
-        let set_off = self.director.borrow_mut().notify(host, verb, peer);
-        for item in set_off {
-            match item {
-                SetOff::Fault(fault, Duration::ZERO) => self.apply(fault),
-                SetOff::Fault(fault, after) => self.push_after(after, Due::Fault(fault)),
-                SetOff::Heal(fault) => self.heal(fault),
-            }
-        }
-    }
-
-    /// The fault takes effect.
-    pub(crate) fn apply(&self, fault: usize) {
-        let planned = &self.plan.faults[fault];
-        self.record_fault(fault);
-        match &planned.action {
-            Action::Pause { host, lasts } => self.pause(self.named(host), *lasts),
-            Action::Crash {
-                host,
-                how,
-                down_for,
-            } => self.crash(self.named(host), *how, *down_for),
-            Action::Partition {
-                left,
-                right,
-                how,
-                heal,
-            } => {
-                self.each_pair(left, right, |a, b| self.cut(a, b, *how));
-                self.heal_later(fault, heal);
-            }
-            Action::Delay {
-                left,
-                right,
-                extra,
-                heal,
-            } => {
-                self.each_pair(left, right, |a, b| self.delay(a, b, *extra));
-                self.heal_later(fault, heal);
-            }
-            Action::ClockStep { host, by_ns } => self.step_clock(self.named(host), *by_ns),
-        }
-    }
-
-    fn record_fault(&self, fault: usize) {
-        let planned = &self.plan.faults[fault];
-        let on = match &planned.trigger {
-            Trigger::At(_) => None,
-            Trigger::On { event, .. } => Some(event.to_string()),
-        };
-        self.record(What::Fault {
-            fault: u32::try_from(fault).unwrap_or(u32::MAX),
-            family: Name::from(planned.action.family()),
-            hosts: planned.action.hosts().into_iter().map(Name::from).collect(),
-            on,
-        });
-    }
-
-    fn heal_later(&self, fault: usize, heal: &Heal) {
-        match heal {
-            Heal::After(time) => self.push_after(*time, Due::Heal(fault)),
-            Heal::On(_) => self.director.borrow_mut().heal_on(fault, heal),
-            Heal::Never => {}
-        }
-    }
-
-    /// A lasting fault ends.
-    pub(crate) fn heal(&self, fault: usize) {
-        match &self.plan.faults[fault].action {
-            Action::Partition {
-                left, right, how, ..
-            } => self.each_pair(left, right, |a, b| self.heal_cut(a, b, *how)),
-            Action::Delay {
-                left, right, extra, ..
-            } => self.each_pair(left, right, |a, b| self.end_delay(a, b, *extra)),
-            Action::Pause { .. } | Action::Crash { .. } | Action::ClockStep { .. } => {}
-        }
-    }
-
-    /// A plan names hosts that exist: [`World::new`](crate::World::new) has checked it.
-    fn named(&self, name: &str) -> Host {
-        self.find(name).expect("the plan names hosts of the world")
-    }
-
-    fn each_pair(&self, left: &[String], right: &[String], act: impl Fn(Host, Host)) {
-        for a in left {
-            for b in right {
-                act(self.named(a), self.named(b));
-            }
-        }
-    }
-
-    // ---- pause ----
-
-    fn pause(&self, host: Host, lasts: Duration) {
+    pub(crate) fn pause(&self, host: Host, suspend: bool) {
         let state = self.of(host);
         state.pauses.set(state.pauses.get() + 1);
+        if suspend {
+            self.suspend_clock(host, true);
+        }
         if state.pauses.get() == 1 {
             self.record(What::Paused {
                 host: self.name(host),
             });
         }
-        self.push_after(lasts, Due::Resume(host));
     }
 
     /// One pause ends; the host goes on when it was the last one.
-    pub(crate) fn resume(&self, host: Host) {
+    pub(crate) fn resume(&self, host: Host, suspend: bool) {
         let state = self.of(host);
         state.pauses.set(state.pauses.get() - 1);
+        if suspend {
+            self.suspend_clock(host, false);
+        }
         if state.pauses.get() == 0 {
             self.record(What::Resumed {
                 host: self.name(host),
@@ -132,13 +40,9 @@ impl Core {
         }
     }
 
-    // ---- crash and start ----
-
-    fn crash(&self, host: Host, how: Crash, down_for: Option<Duration>) {
+    /// A host's process ends. `for_good`: nothing will start it again.
+    pub(crate) fn crash(&self, host: Host, how: Crash, for_good: bool) {
         let state = self.of(host);
-        if let Some(time) = down_for {
-            self.push_after(time, Due::Start(host));
-        }
         if state.process.get() != Process::Up {
             return;
         }
@@ -146,6 +50,7 @@ impl Core {
             host: self.name(host),
             how,
         });
+        state.crashed_at.set(self.reading(host, ClockKind::Wall));
         state.process.set(if how == Crash::Power {
             Process::Off
         } else {
@@ -155,10 +60,49 @@ impl Core {
         if let Some(service) = &state.service {
             service.borrow_mut().stop(how, self.wall(host));
         }
-        if state.program.is_some() && down_for.is_none() {
+        if state.program.is_some() && for_good && !state.finished.get() {
+            state.finished.set(true);
             self.program_over();
         }
         self.engine.ended(self, host, how);
+    }
+
+    /// A crash is over: the process starts, at once or when its wall clock has gone on by `delayed_until` since.
+    pub(crate) fn restart(&self, host: Host, delayed_until: Option<Duration>) {
+        let state = self.of(host);
+        let delay = delayed_until.map_or(0, |delay| {
+            u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX)
+        });
+        if delay == 0 {
+            return self.start(host);
+        }
+        if state.process.get() == Process::Off {
+            // The machine is on again; it is its process that waits.
+            state.process.set(Process::Down);
+        }
+        state
+            .starts_at
+            .set(Some(state.crashed_at.get().saturating_add(delay)));
+        self.schedule_start(host);
+    }
+
+    /// A process that waits is looked at again when its wall clock should have come so far.
+    pub(crate) fn schedule_start(&self, host: Host) {
+        if let Some(reading) = self.of(host).starts_at.get() {
+            self.push(self.when(host, ClockKind::Wall, reading), Due::Start(host));
+        }
+    }
+
+    pub(crate) fn start_if_due(&self, host: Host) {
+        let state = self.of(host);
+        if state
+            .starts_at
+            .get()
+            .is_some_and(|reading| self.reading(host, ClockKind::Wall) >= reading)
+        {
+            state.starts_at.set(None);
+            self.start(host);
+        }
     }
 
     /// A host's process starts, for the first time or again.
@@ -184,94 +128,19 @@ impl Core {
                 host,
                 Box::pin(async move {
                     task.await;
-                    crate::core::with(|core| {
-                        core.record(What::Finished {
-                            client: core.name(host),
-                        });
-                        core.program_over();
-                    });
+                    with(|core| core.finished(host));
                 }),
             );
         }
     }
 
-    // ---- network ----
-
-    fn cut(&self, a: Host, b: Host, how: Cut) {
-        for (from, to) in [(a, b), (b, a)] {
-            self.links.borrow_mut().cut(from, to, how);
-            self.record(What::Cut {
-                from: self.name(from),
-                to: self.name(to),
-                how,
-            });
-        }
-        self.engine.cut(self, a, b);
-    }
-
-    fn heal_cut(&self, a: Host, b: Host, how: Cut) {
-        for (from, to) in [(a, b), (b, a)] {
-            self.links.borrow_mut().heal(from, to, how);
-            self.record(What::Healed {
-                from: self.name(from),
-                to: self.name(to),
-            });
-        }
-        self.engine.healed(self, a, b, how);
-    }
-
-    fn delay(&self, a: Host, b: Host, extra: Duration) {
-        for (from, to) in [(a, b), (b, a)] {
-            let extra = self.links.borrow_mut().delay(from, to, extra);
-            self.record_delay(from, to, extra);
-        }
-        self.engine.delayed(self, a, b);
-    }
-
-    fn end_delay(&self, a: Host, b: Host, extra: Duration) {
-        for (from, to) in [(a, b), (b, a)] {
-            let extra = self.links.borrow_mut().end_delay(from, to, extra);
-            self.record_delay(from, to, extra);
-        }
-        self.engine.delayed(self, a, b);
-    }
-
-    fn record_delay(&self, from: Host, to: Host, extra: Duration) {
-        let extra = u64::try_from(extra.as_nanos()).unwrap_or(u64::MAX);
-        self.record(What::Delayed {
-            from: self.name(from),
-            to: self.name(to),
-            extra,
+    /// The program of a client has come to its end.
+    fn finished(&self, host: Host) {
+        self.record(What::Finished {
+            client: self.name(host),
         });
-    }
-
-    // ---- clocks ----
-
-    fn step_clock(&self, host: Host, by_ns: i64) {
-        let now = self.now();
-        let old = self.of(host).clock.get();
-        let wall = old
-            .reading(ClockKind::Wall, now)
-            .saturating_add_signed(by_ns);
-        let monotonic = old.reading(ClockKind::Monotonic, now);
-        self.bend_clock(
-            host,
-            Segment {
-                from: now,
-                monotonic,
-                wall,
-                ..old
-            },
-        );
-    }
-
-    /// From now on the host's clocks run by another segment.
-    fn bend_clock(&self, host: Host, segment: Segment) {
-        self.of(host).clock.set(segment);
-        self.record(What::Clock {
-            host: self.name(host),
-            segment,
-        });
-        self.schedule_tick(host);
+        if !self.of(host).finished.replace(true) {
+            self.program_over();
+        }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Link {
     drops: u64,
     /// How much later messages are now.
     extra: Duration,
+    /// How much later the next message alone is.
+    late: Duration,
     stream: Option<Stream>,
 }
 
@@ -42,6 +44,10 @@ impl Link {
 
     pub(crate) fn drops(&self) -> u64 {
         self.drops
+    }
+
+    pub(crate) fn extra(&self) -> Duration {
+        self.extra
     }
 }
 
@@ -73,6 +79,7 @@ impl Links {
             dropped: 0,
             drops: 0,
             extra: Duration::ZERO,
+            late: Duration::ZERO,
             stream: None,
         };
         let links = names
@@ -130,27 +137,46 @@ impl Links {
         link.extra
     }
 
+    pub(crate) fn late_packet(&mut self, from: Host, to: Host, extra: Duration) {
+        self.get_mut(from, to).late += extra;
+    }
+
+    /// How much later the next message alone is, without sending it.
+    pub(crate) fn lateness(&self, from: Host, to: Host) -> Duration {
+        self.get(from, to).late
+    }
+
+    /// A message that was late has been sent. Returns how late it was.
+    pub(crate) fn take_lateness(&mut self, from: Host, to: Host) -> Duration {
+        std::mem::take(&mut self.get_mut(from, to).late)
+    }
+
     /// How long the next message takes. The n-th message of a link takes the same time whatever happens elsewhere:
     /// each link draws from a stream of its own, once a message.
     pub(crate) fn next_latency(&mut self, from: Host, to: Host) -> Duration {
-        let label = || {
-            format!(
+        let drawn = self.drawn_latency(from, to);
+        let link = self.get_mut(from, to);
+        drawn + link.extra + std::mem::take(&mut link.late)
+    }
+
+    /// The next latency that is drawn, without what faults add.
+    pub(crate) fn drawn_latency(&mut self, from: Host, to: Host) -> Duration {
+        let index = self.index(from, to);
+        if self.links[index].stream.is_none() {
+            let label = format!(
                 "link/{}/{}",
                 self.names[from.index()],
                 self.names[to.index()]
-            )
-        };
-        let index = self.index(from, to);
-        let (min, max) = (self.links[index].latency.min, self.links[index].latency.max);
-        if self.links[index].stream.is_none() {
-            self.links[index].stream = Some(Stream::new(self.seed, &label()));
+            );
+            self.links[index].stream = Some(Stream::new(self.seed, &label));
         }
         let link = &mut self.links[index];
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let drawn = link
-            .stream
-            .as_mut()
-            .map_or(0, |stream| stream.between(nanos(min), nanos(max)));
-        Duration::from_nanos(drawn) + link.extra
+        let (min, max) = (nanos(link.latency.min), nanos(link.latency.max));
+        Duration::from_nanos(
+            link.stream
+                .as_mut()
+                .map_or(0, |stream| stream.between(min, max)),
+        )
     }
 }

@@ -21,6 +21,10 @@ pub struct WorldPlan {
     pub network: NetworkPlan,
     /// What goes wrong, in the order of the scenario file.
     pub faults: Vec<Fault>,
+    /// When every fault ends: nodes start again, what was held is delivered, clocks go back to true time and rate.
+    /// Processes that were to stay down do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heal_at: Option<Duration>,
 }
 
 /// One host.
@@ -68,7 +72,7 @@ pub struct LinkPlan {
     pub latency: LatencyPlan,
 }
 
-/// A fault: when, and what.
+/// A fault: when, what, and until when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Fault {
@@ -76,6 +80,8 @@ pub struct Fault {
     pub trigger: Trigger,
     /// What it does.
     pub action: Action,
+    /// When it ends; of no account for what happens in an instant, such as a clock's step.
+    pub heal: Heal,
 }
 
 /// When something happens.
@@ -114,28 +120,29 @@ pub struct EventPattern {
 /// its reply was sent (`replied`).
 pub const SERVER_VERBS: [&str; 2] = ["applied", "replied"];
 
-/// What a fault does.
+/// What a fault does, and what its end undoes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 #[non_exhaustive]
 pub enum Action {
-    /// Stops all of a host for a time; its clocks go on.
+    /// All of a host stops; its clocks go on.
     Pause {
         /// The host.
         host: String,
-        /// How long, in true time.
-        lasts: Duration,
+        /// The machine sleeps: its monotonic clock stands still too.
+        suspend: bool,
     },
-    /// Ends a host's process.
+    /// A host's process ends. It is started again when the fault ends.
     Crash {
         /// The host.
         host: String,
         /// How.
         how: Crash,
-        /// When the process is started again; never if there is none.
-        down_for: Option<Duration>,
+        /// After the fault's end the process still waits until the host's wall clock has gone on by so much since the
+        /// crash (002, edit 1: until every lock that it may have granted has expired).
+        delayed_until: Option<Duration>,
     },
-    /// Cuts every link between two groups of hosts, both ways.
+    /// Every link between two groups of hosts is cut.
     Partition {
         /// The one side.
         left: Vec<String>,
@@ -143,10 +150,10 @@ pub enum Action {
         right: Vec<String>,
         /// What becomes of messages.
         how: Cut,
-        /// When it heals.
-        heal: Heal,
+        /// Only messages from left to right are lost. Not on turmoil.
+        one_way: bool,
     },
-    /// Makes messages between two groups of hosts later.
+    /// Messages between two groups of hosts come later.
     Delay {
         /// The one side.
         left: Vec<String>,
@@ -154,15 +161,61 @@ pub enum Action {
         right: Vec<String>,
         /// By how much, one way.
         extra: Duration,
-        /// When it ends.
-        heal: Heal,
     },
-    /// Moves a host's wall clock, in nanoseconds, forward or back.
+    /// The next message from one host to another comes later, and what follows it on its connection no earlier (K2, the
+    /// 90-second packet).
+    LatePacket {
+        /// The sender.
+        from: String,
+        /// The receiver.
+        to: String,
+        /// By how much.
+        extra: Duration,
+    },
+    /// The connections between two groups of hosts are reset.
+    Reset {
+        /// The one side.
+        left: Vec<String>,
+        /// The other side.
+        right: Vec<String>,
+    },
+    /// A host's wall clock jumps, in nanoseconds, forward or back.
     ClockStep {
         /// The host.
         host: String,
         /// By how much.
         by_ns: i64,
+    },
+    /// A host's clocks run at another rate.
+    ClockDrift {
+        /// The host.
+        host: String,
+        /// How much faster than before, in parts per million.
+        ppm: i64,
+    },
+    /// A host's clocks are corrected by running at another rate until they have gained, or lost, enough. Linux bends both
+    /// clocks for that.
+    ClockSlew {
+        /// The host.
+        host: String,
+        /// By how much, in nanoseconds.
+        by_ns: i64,
+        /// How fast, in parts per million.
+        ppm: u32,
+    },
+    /// A server carries out a command of its operator: a key is flushed, or evicted, or a replica is promoted.
+    Operate {
+        /// The server.
+        host: String,
+        /// What the fault is called in scenario files.
+        family: String,
+        /// The command and its arguments.
+        command: Vec<String>,
+    },
+    /// A server's disk does not answer.
+    FsyncStall {
+        /// The server.
+        host: String,
     },
 }
 
@@ -183,24 +236,36 @@ impl Action {
     #[must_use]
     pub fn hosts(&self) -> Vec<&str> {
         match self {
-            Self::Pause { host, .. } | Self::Crash { host, .. } | Self::ClockStep { host, .. } => {
-                vec![host]
-            }
-            Self::Partition { left, right, .. } | Self::Delay { left, right, .. } => {
-                left.iter().chain(right).map(String::as_str).collect()
-            }
+            Self::Pause { host, .. }
+            | Self::Crash { host, .. }
+            | Self::ClockStep { host, .. }
+            | Self::ClockDrift { host, .. }
+            | Self::ClockSlew { host, .. }
+            | Self::Operate { host, .. }
+            | Self::FsyncStall { host } => vec![host],
+            Self::LatePacket { from, to, .. } => vec![from, to],
+            Self::Partition { left, right, .. }
+            | Self::Delay { left, right, .. }
+            | Self::Reset { left, right } => left.iter().chain(right).map(String::as_str).collect(),
         }
     }
 
     /// The name of its kind, as in scenario files.
     #[must_use]
-    pub fn family(&self) -> &'static str {
+    pub fn family(&self) -> &str {
         match self {
-            Self::Pause { .. } => "pause",
+            Self::Pause { suspend: false, .. } => "pause",
+            Self::Pause { suspend: true, .. } => "suspend",
             Self::Crash { .. } => "crash",
             Self::Partition { .. } => "partition",
             Self::Delay { .. } => "delay",
+            Self::LatePacket { .. } => "late-packet",
+            Self::Reset { .. } => "reset",
             Self::ClockStep { .. } => "clock-step",
+            Self::ClockDrift { .. } => "clock-drift",
+            Self::ClockSlew { .. } => "clock-slew",
+            Self::Operate { family, .. } => family,
+            Self::FsyncStall { .. } => "fsync-stall",
         }
     }
 }
@@ -231,22 +296,15 @@ impl WorldPlan {
 
 impl Fault {
     fn named_hosts(&self) -> Vec<&str> {
-        let mut names = self.action.hosts();
-        let heal = match &self.action {
-            Action::Partition { heal, .. } | Action::Delay { heal, .. } => Some(heal),
-            Action::Pause { .. } | Action::Crash { .. } | Action::ClockStep { .. } => None,
-        };
         let trigger = match &self.trigger {
             Trigger::On { event, .. } => Some(event),
             Trigger::At(_) => None,
         };
-        let heal = heal.and_then(|heal| {
-            if let Heal::On(event) = heal {
-                Some(event)
-            } else {
-                None
-            }
-        });
+        let heal = match &self.heal {
+            Heal::On(event) => Some(event),
+            Heal::After(_) | Heal::Never => None,
+        };
+        let mut names = self.action.hosts();
         for event in trigger.into_iter().chain(heal) {
             names.push(&event.host);
             names.extend(event.peer.as_deref());

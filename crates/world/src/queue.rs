@@ -18,10 +18,12 @@ pub(crate) enum Due {
     Fault(usize),
     /// The end of a lasting fault.
     Heal(usize),
-    /// The end of a pause.
-    Resume(Host),
-    /// A crashed process starts again.
+    /// The end of all faults.
+    HealAll,
+    /// A process that was kept waiting after its restart starts.
     Start(Host),
+    /// A clock has been corrected.
+    Slewed(Host, i64),
     /// A service's own deadline; the number tells stale entries apart.
     Tick(Host, u64),
 }
@@ -93,6 +95,14 @@ impl<T> Slab<T> {
             self.free.push(key);
         }
         value
+    }
+
+    /// All keys and values, smallest key first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        self.slots
+            .iter()
+            .enumerate()
+            .filter_map(|(key, slot)| Some((key, slot.as_ref()?)))
     }
 
     /// All values, smallest key first.

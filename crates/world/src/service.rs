@@ -29,6 +29,12 @@ pub trait Service {
     fn tick(&mut self, _now: UnixTime) -> Effects {
         Effects::default()
     }
+    /// Carries out a command of the operator; nobody reads the reply.
+    fn operate(&mut self, _now: UnixTime, _command: &[Bytes]) -> Effects {
+        Effects::default()
+    }
+    /// The disk stops answering, or answers again.
+    fn stall(&mut self, _now: UnixTime, _stalled: bool) {}
     /// The protocol that the connection has agreed on.
     fn protocol(&self, _connection: ConnectionId) -> Protocol {
         Protocol::Resp2

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use fencepost_checker::ClockKind;
-use fencepost_checker::history::{Creator, Did, Role, What};
+use fencepost_checker::history::{Attempt, Creator, Did, Name, Role, What};
 use redis_node::{ConnectionId, Effects, Touch};
 
-use crate::core::{Core, text};
+use crate::core::{Core, Process, text};
 use crate::host::Host;
 use crate::queue::Due;
 
@@ -15,6 +15,14 @@ pub(crate) struct Request<'a> {
     pub(crate) peer: Host,
     pub(crate) connection: ConnectionId,
     pub(crate) arguments: &'a [Bytes],
+}
+
+/// Whose doing it was.
+#[derive(Clone, Copy)]
+enum Doer<'a> {
+    Client(&'a Request<'a>),
+    Operator(&'a [Bytes]),
+    Itself,
 }
 
 impl Core {
@@ -29,7 +37,7 @@ impl Core {
             request.arguments,
         );
         for touch in &effects.touches {
-            self.record_touch(request.server, Some(request), touch);
+            self.record_touch(request.server, Doer::Client(request), touch);
         }
         self.schedule_tick(request.server);
         if !effects.touches.is_empty() {
@@ -43,53 +51,97 @@ impl Core {
         self.notify(server, "replied", Some(peer));
     }
 
+    /// A server carries out a command of its operator.
+    pub(crate) fn operate(&self, host: Host, command: &[String]) {
+        let Some(service) = self
+            .of(host)
+            .service
+            .as_ref()
+            .filter(|_| self.of(host).process.get() == Process::Up)
+        else {
+            return;
+        };
+        let command: Vec<Bytes> = command
+            .iter()
+            .map(|word| Bytes::copy_from_slice(word.as_bytes()))
+            .collect();
+        let effects = service.borrow_mut().operate(self.wall(host), &command);
+        for touch in &effects.touches {
+            self.record_touch(host, Doer::Operator(&command), touch);
+        }
+        self.schedule_tick(host);
+    }
+
+    /// A server's disk stops answering, or answers again.
+    pub(crate) fn stall(&self, host: Host, stalled: bool) {
+        if let Some(service) = &self.of(host).service {
+            service.borrow_mut().stall(self.wall(host), stalled);
+        }
+        self.schedule_tick(host);
+    }
+
     /// Writes what a command did to a key, with who had created the key.
-    fn record_touch(&self, server: Host, request: Option<&Request<'_>>, touch: &Touch) {
+    fn record_touch(&self, server: Host, doer: Doer<'_>, touch: &Touch) {
         if self.of(server).role != Role::Node {
             return;
         }
         let did = did(touch.did);
-        let place = (server, touch.key.clone());
-        let creator = self.creators.borrow().get(&place).copied();
+        // The node's own removals are nobody's command, even if a command was the occasion.
+        let doer = if matches!(did, Did::Expired | Did::Evicted) {
+            Doer::Itself
+        } else {
+            doer
+        };
         let live_before = !matches!(did, Did::Created | Did::Missing);
-        match did {
-            Did::Created | Did::Overwritten => {
-                if let Some(request) = request {
-                    self.creators
-                        .borrow_mut()
-                        .insert(place, (request.peer, self.attempt_of(request)));
-                }
-            }
-            Did::Deleted | Did::Expired | Did::Evicted => {
-                self.creators.borrow_mut().remove(&place);
-            }
-            Did::Read | Did::ExpiryChanged | Did::Refused | Did::Missing => {}
-        }
-        // The node's own expiry or eviction is nobody's command, even if a command was the occasion.
-        let own = matches!(did, Did::Expired | Did::Evicted);
+        let creator = self
+            .take_over((server, touch.key.clone()), doer, did)
+            .filter(|_| live_before);
+        let (sender, command) = match doer {
+            Doer::Client(request) => (
+                Some(self.name(request.peer)),
+                command_name(request.arguments),
+            ),
+            Doer::Operator(command) => (None, command_name(command)),
+            Doer::Itself if did == Did::Evicted => (None, text(b"evict")),
+            Doer::Itself => (None, text(b"expire")),
+        };
         self.record(What::Command {
             node: self.name(server),
-            sender: request
-                .filter(|_| !own)
-                .map(|request| self.name(request.peer)),
-            command: request.filter(|_| !own).map_or_else(
-                || text(if did == Did::Evicted { b"evict" } else { b"expire" }),
-                |request| command_name(request.arguments),
-            ),
+            sender,
+            command,
             key: text(&touch.key),
             did,
-            creator: creator
-                .filter(|_| live_before)
-                .map(|(client, attempt)| Creator {
-                    client: self.name(client),
-                    attempt,
-                }),
+            creator: creator.map(|(client, attempt)| Creator {
+                client: self.name(client),
+                attempt,
+            }),
             expires_at: touch.expires_at.map(redis_node::UnixTime::as_millis),
         });
     }
 
+    /// Keeps the book of who created which key; returns who had created this one.
+    fn take_over(
+        &self,
+        place: (Host, Bytes),
+        doer: Doer<'_>,
+        did: Did,
+    ) -> Option<(Host, Option<Attempt>)> {
+        let mut creators = self.creators.borrow_mut();
+        let before = creators.get(&place).copied();
+        match (did, doer) {
+            (Did::Created | Did::Overwritten, Doer::Client(request)) => {
+                creators.insert(place, (request.peer, self.attempt_of(request)));
+            }
+            (Did::Created | Did::Overwritten | Did::Deleted | Did::Expired | Did::Evicted, _) => {
+                creators.remove(&place);
+            }
+            (Did::Read | Did::ExpiryChanged | Did::Refused | Did::Missing, _) => {}
+        }
+        before
+    }
+
     /// The attempt that a command acts for: the one whose value it carries.
-    fn attempt_of(&self, request: &Request<'_>) -> Option<fencepost_checker::history::Attempt> {
+    fn attempt_of(&self, request: &Request<'_>) -> Option<Attempt> {
         let values = self.values.borrow();
         request
             .arguments
@@ -130,13 +182,13 @@ impl Core {
         };
         let effects = service.borrow_mut().tick(self.wall(host));
         for touch in &effects.touches {
-            self.record_touch(host, None, touch);
+            self.record_touch(host, Doer::Itself, touch);
         }
         self.schedule_tick(host);
     }
 }
 
-fn command_name(arguments: &[Bytes]) -> fencepost_checker::history::Name {
+fn command_name(arguments: &[Bytes]) -> Name {
     text(
         &arguments
             .first()
@@ -154,7 +206,7 @@ fn did(did: redis_node::Did) -> Did {
         redis_node::Did::ExpiryChanged => Did::ExpiryChanged,
         redis_node::Did::Refused => Did::Refused,
         redis_node::Did::Missing => Did::Missing,
-        // Evicted: by the node itself, as an expiry is. The history has no word of its own for it.
-        redis_node::Did::Expired | redis_node::Did::Evicted => Did::Expired,
+        redis_node::Did::Expired => Did::Expired,
+        redis_node::Did::Evicted => Did::Evicted,
     }
 }

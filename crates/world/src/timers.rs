@@ -53,6 +53,14 @@ impl Timers {
         Some((timer.host, timer.deadline, timer.waker.clone()))
     }
 
+    /// Key, generation and deadline of every timer of a host.
+    pub(crate) fn of(&self, host: Host) -> Vec<(usize, u64, u64)> {
+        let slab = self.slab.borrow();
+        let own = slab.iter().filter(|(_, timer)| timer.host == host);
+        own.map(|(key, timer)| (key, timer.generation, timer.deadline))
+            .collect()
+    }
+
     pub(crate) fn remove(&self, key: usize) {
         let timer = self.slab.borrow_mut().remove(key);
         drop(timer);

@@ -398,30 +398,35 @@ fn faults_that_never_came_are_named_with_their_event() {
     };
     let pause = Action::Pause {
         host: "c1".into(),
-        lasts: Duration::from_secs(1),
+        suspend: false,
     };
+    let heal = Heal::After(Duration::from_secs(1));
     let partition = Action::Partition {
         left: vec!["c1".into()],
         right: vec!["n4".into(), "n5".into()],
         how: fencepost_checker::history::Cut::Drop,
-        heal: Heal::On(event("applied", Some("c1"))),
+        one_way: false,
     };
     let faults = [
         Fault {
             trigger: on(event("replied", Some("c1")), 1),
             action: pause.clone(),
+            heal: heal.clone(),
         },
         Fault {
             trigger: on(event("replied", None), 3),
             action: pause.clone(),
+            heal: heal.clone(),
         },
         Fault {
             trigger: Trigger::At(Duration::from_secs(9)),
             action: pause,
+            heal,
         },
         Fault {
             trigger: Trigger::At(Duration::ZERO),
             action: partition,
+            heal: Heal::On(event("applied", Some("c1"))),
         },
     ];
     let lines = |history: &History| {
@@ -438,12 +443,6 @@ fn faults_that_never_came_are_named_with_their_event() {
         fault 4 (partition between c1 and n4 n5) ended: the event `n5 applied from c1` never came
     "#]]
     .assert_eq(&lines(&history(cut.clone())));
-    let healed = cut.into_iter().chain([(
-        5,
-        What::Healed {
-            from: name("n4"),
-            to: name("c1"),
-        },
-    )]);
+    let healed = cut.into_iter().chain([(5, What::FaultEnded { fault: 3 })]);
     assert_eq!(lines(&history(healed.collect())).lines().count(), 3);
 }

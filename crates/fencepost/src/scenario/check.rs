@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-use fencepost_checker::history::Role;
+use fencepost_checker::history::{Crash as How, Cut, Role};
 use fencepost_world::plan::EventPattern;
 use toml::Spanned;
 
 use super::error::{Problem, TextProblem};
 use super::event::{Hosts, event};
 use super::file::{
-    Client, ClockStep, Crash, Delay, Fencing, File, Kind, Partition, Pause, Persistence, System,
-    Token, When,
+    Client, ClientCrash, ClockDrift, ClockSlew, ClockStep, Crash, Delay, Evict, Fencing, File,
+    Flush, FsyncStall, Kind, LatePacket, Partition, Pause, Persistence, Reset, System, Token, When,
 };
 use super::value::Draw;
 use super::{Action, Expect, Fault, Heal, Trigger};
@@ -206,20 +206,39 @@ fn known<'a>(host: &'a Spanned<String>, hosts: &Hosts) -> Checked<&'a str> {
 pub(super) fn faults(file: &File, hosts: &Hosts, source: &str) -> Checked<Vec<Fault>> {
     let scope = Scope { hosts, source };
     let mut faults: Vec<(usize, Fault)> = Vec::new();
-    scope.each(&file.pause, Pause::when, Scope::pause, &mut faults)?;
-    scope.each(&file.crash, Crash::when, Scope::crash, &mut faults)?;
+    let found = &mut faults;
+    scope.each(&file.pause, Pause::when, Scope::pause, found)?;
+    scope.each(&file.crash, Crash::when, Scope::crash, found)?;
     scope.each(
-        &file.partition,
-        Partition::when,
-        Scope::partition,
-        &mut faults,
+        &file.client_crash,
+        ClientCrash::when,
+        Scope::client_crash,
+        found,
     )?;
-    scope.each(&file.delay, Delay::when, Scope::delay, &mut faults)?;
+    scope.each(&file.partition, Partition::when, Scope::partition, found)?;
+    scope.each(&file.delay, Delay::when, Scope::delay, found)?;
     scope.each(
-        &file.clock_step,
-        ClockStep::when,
-        Scope::clock_step,
-        &mut faults,
+        &file.late_packet,
+        LatePacket::when,
+        Scope::late_packet,
+        found,
+    )?;
+    scope.each(&file.reset, Reset::when, Scope::reset, found)?;
+    scope.each(&file.clock_step, ClockStep::when, Scope::clock_step, found)?;
+    scope.each(
+        &file.clock_drift,
+        ClockDrift::when,
+        Scope::clock_drift,
+        found,
+    )?;
+    scope.each(&file.clock_slew, ClockSlew::when, Scope::clock_slew, found)?;
+    scope.each(&file.evict, Evict::when, Scope::evict, found)?;
+    scope.each(&file.flush, Flush::when, Scope::flush, found)?;
+    scope.each(
+        &file.fsync_stall,
+        FsyncStall::when,
+        Scope::fsync_stall,
+        found,
     )?;
     faults.sort_by_key(|(place, _)| *place);
     Ok(faults.into_iter().map(|(_, fault)| fault).collect())
@@ -239,16 +258,18 @@ impl Scope<'_> {
         self,
         tables: &[Spanned<T>],
         when: fn(&T) -> When,
-        action: fn(Self, &T) -> Checked<Action>,
+        action: fn(Self, &T) -> Checked<(Action, Heal)>,
         faults: &mut Vec<(usize, Fault)>,
     ) -> Checked<()> {
         for table in tables {
             let trigger = self.trigger(when(table.get_ref()), table.span())?;
+            let (action, heal) = action(self, table.get_ref())?;
             faults.push((
                 table.span().start,
                 Fault {
                     trigger,
-                    action: action(self, table.get_ref())?,
+                    action,
+                    heal,
                 },
             ));
         }
@@ -310,47 +331,182 @@ impl Scope<'_> {
         known(host, self.hosts).map(str::to_owned)
     }
 
-    fn pause(self, pause: &Pause) -> Checked<Action> {
-        Ok(Action::Pause {
-            host: self.host(&pause.host)?,
-            lasts: pause.r#for,
-        })
+    /// A host of that role.
+    fn host_of(self, host: &Spanned<String>, wanted: Role, what: &str) -> Checked<String> {
+        if self.hosts.find(host.get_ref(), host.span())? == wanted {
+            return Ok(host.get_ref().clone());
+        }
+        let message = format!("`{}` is not a {what}", host.get_ref());
+        let known: Vec<&str> = self.hosts.of(wanted).collect();
+        Err(Problem::new(host.span(), message).help(format!("there are {}", known.join(", "))))
     }
 
-    fn crash(self, crash: &Crash) -> Checked<Action> {
-        Ok(Action::Crash {
+    fn pause(self, pause: &Pause) -> Checked<(Action, Heal)> {
+        let suspend = pause.suspend.unwrap_or(false);
+        Ok((
+            Action::Pause {
+                host: self.host(&pause.host)?,
+                suspend,
+            },
+            Heal::After(pause.r#for),
+        ))
+    }
+
+    fn crash(self, crash: &Crash) -> Checked<(Action, Heal)> {
+        if let (Some(delayed), None) = (&crash.delayed_until, &crash.down_for) {
+            return Err(Problem::new(
+                delayed.span(),
+                "`delayed-until` without `down-for`: when is it started?",
+            ));
+        }
+        let delayed_until = crash
+            .delayed_until
+            .as_ref()
+            .map(|delayed| *delayed.get_ref());
+        let action = Action::Crash {
             host: self.host(&crash.host)?,
             how: crash.how,
-            down_for: crash.down_for,
-        })
+            delayed_until,
+        };
+        Ok((action, crash.down_for.map_or(Heal::Never, Heal::After)))
     }
 
-    fn partition(self, partition: &Partition) -> Checked<Action> {
+    fn client_crash(self, crash: &ClientCrash) -> Checked<(Action, Heal)> {
+        let host = self.host_of(&crash.host, Role::Client, "client")?;
+        let action = Action::Crash {
+            host,
+            how: How::Kill,
+            delayed_until: None,
+        };
+        Ok((action, crash.down_for.map_or(Heal::Never, Heal::After)))
+    }
+
+    fn partition(self, partition: &Partition) -> Checked<(Action, Heal)> {
         let (left, right) = self.groups(&partition.between)?;
         let heal = self.heal(partition.r#for.as_ref(), partition.until.as_ref())?;
-        Ok(Action::Partition {
-            left,
-            right,
-            how: partition.how,
-            heal,
-        })
+        let one_way = partition
+            .one_way
+            .as_ref()
+            .is_some_and(|one_way| *one_way.get_ref());
+        match &partition.one_way {
+            Some(place) if one_way && partition.how != Cut::Drop => Err(Problem::new(
+                place.span(),
+                "a one-way partition loses messages: it needs `how = \"drop\"`",
+            )),
+            _ => Ok((
+                Action::Partition {
+                    left,
+                    right,
+                    how: partition.how,
+                    one_way,
+                },
+                heal,
+            )),
+        }
     }
 
-    fn delay(self, delay: &Delay) -> Checked<Action> {
+    fn delay(self, delay: &Delay) -> Checked<(Action, Heal)> {
         let (left, right) = self.groups(&delay.between)?;
-        Ok(Action::Delay {
-            left,
-            right,
-            extra: delay.by,
-            heal: self.heal(delay.r#for.as_ref(), delay.until.as_ref())?,
-        })
+        let heal = self.heal(delay.r#for.as_ref(), delay.until.as_ref())?;
+        Ok((
+            Action::Delay {
+                left,
+                right,
+                extra: delay.by,
+            },
+            heal,
+        ))
     }
 
-    fn clock_step(self, step: &ClockStep) -> Checked<Action> {
-        Ok(Action::ClockStep {
-            host: self.host(&step.host)?,
-            by: step.by,
-        })
+    fn late_packet(self, late: &LatePacket) -> Checked<(Action, Heal)> {
+        let (from, to) = (self.host(&late.from)?, self.host(&late.to)?);
+        if from == to {
+            return Err(Problem::new(
+                late.to.span(),
+                format!("`{to}` sends no message to itself"),
+            ));
+        }
+        Ok((
+            Action::LatePacket {
+                from,
+                to,
+                extra: late.by,
+            },
+            Heal::Never,
+        ))
+    }
+
+    fn reset(self, reset: &Reset) -> Checked<(Action, Heal)> {
+        let (left, right) = self.groups(&reset.between)?;
+        Ok((Action::Reset { left, right }, Heal::Never))
+    }
+
+    fn clock_step(self, step: &ClockStep) -> Checked<(Action, Heal)> {
+        Ok((
+            Action::ClockStep {
+                host: self.host(&step.host)?,
+                by: step.by,
+            },
+            Heal::Never,
+        ))
+    }
+
+    fn clock_drift(self, drift: &ClockDrift) -> Checked<(Action, Heal)> {
+        let action = Action::ClockDrift {
+            host: self.host(&drift.host)?,
+            ppm: drift.ppm,
+        };
+        Ok((action, drift.r#for.map_or(Heal::Never, Heal::After)))
+    }
+
+    fn clock_slew(self, slew: &ClockSlew) -> Checked<(Action, Heal)> {
+        let ppm = *slew.ppm.get_ref();
+        if !(1..1_000_000).contains(&ppm) {
+            let help = "ntpd slews at 500 ppm, chrony at 83333 by default";
+            return Err(
+                Problem::new(slew.ppm.span(), format!("{ppm} ppm is no rate to slew at"))
+                    .help(help),
+            );
+        }
+        Ok((
+            Action::ClockSlew {
+                host: self.host(&slew.host)?,
+                by: slew.by,
+                ppm,
+            },
+            Heal::Never,
+        ))
+    }
+
+    fn operate(
+        self,
+        host: &Spanned<String>,
+        family: &'static str,
+        command: &[&str],
+    ) -> Checked<(Action, Heal)> {
+        let host = self.host_of(host, Role::Node, "node")?;
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        Ok((
+            Action::Operate {
+                host,
+                family,
+                command,
+            },
+            Heal::Never,
+        ))
+    }
+
+    fn evict(self, evict: &Evict) -> Checked<(Action, Heal)> {
+        self.operate(&evict.host, "evict", &["EVICT", crate::workload::KEY])
+    }
+
+    fn flush(self, flush: &Flush) -> Checked<(Action, Heal)> {
+        self.operate(&flush.host, "flush", &["FLUSHALL"])
+    }
+
+    fn fsync_stall(self, stall: &FsyncStall) -> Checked<(Action, Heal)> {
+        let host = self.host_of(&stall.host, Role::Node, "node")?;
+        Ok((Action::FsyncStall { host }, Heal::After(stall.r#for)))
     }
 
     fn groups(self, between: &Groups) -> Checked<(Vec<String>, Vec<String>)> {

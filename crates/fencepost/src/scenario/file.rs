@@ -27,6 +27,10 @@ pub(super) struct File {
     pub(super) settle: Duration,
     #[serde(default, deserialize_with = "exact_or_none")]
     pub(super) call_bound: Option<Duration>,
+    #[serde(default, deserialize_with = "exact_or_none")]
+    pub(super) acquire_bound: Option<Duration>,
+    #[serde(default, deserialize_with = "exact_or_none")]
+    pub(super) heal_at: Option<Duration>,
     pub(super) system: Spanned<System>,
     #[serde(default)]
     pub(super) node: Node,
@@ -49,7 +53,23 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) delay: Vec<Spanned<Delay>>,
     #[serde(default)]
+    pub(super) late_packet: Vec<Spanned<LatePacket>>,
+    #[serde(default)]
+    pub(super) reset: Vec<Spanned<Reset>>,
+    #[serde(default)]
     pub(super) clock_step: Vec<Spanned<ClockStep>>,
+    #[serde(default)]
+    pub(super) clock_drift: Vec<Spanned<ClockDrift>>,
+    #[serde(default)]
+    pub(super) clock_slew: Vec<Spanned<ClockSlew>>,
+    #[serde(default)]
+    pub(super) client_crash: Vec<Spanned<ClientCrash>>,
+    #[serde(default)]
+    pub(super) evict: Vec<Spanned<Evict>>,
+    #[serde(default)]
+    pub(super) flush: Vec<Spanned<Flush>>,
+    #[serde(default)]
+    pub(super) fsync_stall: Vec<Spanned<FsyncStall>>,
     #[serde(default)]
     pub(super) expect: ExpectTable,
 }
@@ -387,6 +407,8 @@ fault_table! {
         host: Spanned<String>,
         /// How long, in true time.
         r#for: Draw<Duration>,
+        /// The machine sleeps: its monotonic clock stands still too.
+        suspend: Option<bool>,
     }
 }
 
@@ -398,6 +420,17 @@ fault_table! {
         how: How,
         /// When it is started again; never if left out.
         down_for: Option<Draw<Duration>>,
+        /// It is started no earlier than so long after the crash by its own wall clock (002, edit 1). Needs `down-for`.
+        delayed_until: Option<Spanned<Draw<Duration>>>,
+    }
+}
+
+fault_table! {
+    /// `[[client-crash]]`: a client's process is killed, with all that it runs.
+    ClientCrash {
+        host: Spanned<String>,
+        /// When its program begins anew; never if left out.
+        down_for: Option<Draw<Duration>>,
     }
 }
 
@@ -407,6 +440,8 @@ fault_table! {
         between: Spanned<(Vec<Spanned<String>>, Vec<Spanned<String>>)>,
         /// `drop` or `hold`.
         how: Cut,
+        /// Only messages from the first group to the second are lost. Not on turmoil; needs `how = "drop"`.
+        one_way: Option<Spanned<bool>>,
         /// How long. At most one of `for` and `until`; to the end of the run without either.
         r#for: Option<Spanned<Draw<Duration>>>,
         /// The event at which it heals.
@@ -424,6 +459,68 @@ fault_table! {
         r#for: Option<Spanned<Draw<Duration>>>,
         /// The event at which it ends.
         until: Option<Spanned<String>>,
+    }
+}
+
+fault_table! {
+    /// `[[late-packet]]`: the next message from one host to another is late, and what follows it on its connection.
+    LatePacket {
+        from: Spanned<String>,
+        to: Spanned<String>,
+        /// By how much.
+        by: Draw<Duration>,
+    }
+}
+
+fault_table! {
+    /// `[[reset]]`: the connections between two groups of hosts are reset.
+    Reset {
+        between: Spanned<(Vec<Spanned<String>>, Vec<Spanned<String>>)>,
+    }
+}
+
+fault_table! {
+    /// `[[clock-drift]]`: both clocks of a host run at another rate.
+    ClockDrift {
+        host: Spanned<String>,
+        /// How much faster than before, in parts per million.
+        ppm: Draw<Ppm>,
+        /// How long; to the end of the run if left out.
+        r#for: Option<Draw<Duration>>,
+    }
+}
+
+fault_table! {
+    /// `[[clock-slew]]`: a correction spread over time; both clocks run at another rate until it is complete.
+    ClockSlew {
+        host: Spanned<String>,
+        /// By how much, such as `"400ms"` or `"-400ms"`.
+        by: Draw<Step>,
+        /// How fast, in parts per million: 500 for ntpd, 83,333 for chrony by default.
+        ppm: Spanned<u32>,
+    }
+}
+
+fault_table! {
+    /// `[[evict]]`: a node drops the lock's key as its maxmemory policy would.
+    Evict {
+        host: Spanned<String>,
+    }
+}
+
+fault_table! {
+    /// `[[flush]]`: an operator flushes a node.
+    Flush {
+        host: Spanned<String>,
+    }
+}
+
+fault_table! {
+    /// `[[fsync-stall]]`: a node's disk does not answer.
+    FsyncStall {
+        host: Spanned<String>,
+        /// How long.
+        r#for: Draw<Duration>,
     }
 }
 

@@ -57,6 +57,10 @@ pub struct Scenario {
     pub settle: Duration,
     /// The longest that a call of a client may take. See [`default_call_bound`].
     pub call_bound: Duration,
+    /// The longest that anybody may wait for a lock that nobody holds; ten times the call bound if the file does not say.
+    pub acquire_bound: Duration,
+    /// When every fault ends and a probe client tries alone; never if the file does not say.
+    pub heal_at: Option<Duration>,
     /// The lock under test.
     pub system: System,
     /// Every Redis node.
@@ -105,6 +109,8 @@ pub struct Fault {
     pub trigger: Trigger,
     /// What it does.
     pub action: Action,
+    /// When it ends.
+    pub heal: Heal,
 }
 
 /// When a fault takes effect.
@@ -130,30 +136,56 @@ pub enum Trigger {
     reason = "the fields are those of the world's Action, and documented there"
 )]
 pub enum Action {
-    /// Stops all of a host for a time.
-    Pause { host: String, lasts: Draw<Duration> },
-    /// Ends a host's process.
+    /// All of a host stops for a time.
+    Pause { host: String, suspend: bool },
+    /// A host's process ends.
     Crash {
         host: String,
         how: Crash,
-        down_for: Option<Draw<Duration>>,
+        delayed_until: Option<Draw<Duration>>,
     },
-    /// Cuts every link between two groups of hosts.
+    /// Every link between two groups of hosts is cut.
     Partition {
         left: Vec<String>,
         right: Vec<String>,
         how: Cut,
-        heal: Heal,
+        one_way: bool,
     },
-    /// Makes messages between two groups of hosts later.
+    /// Messages between two groups of hosts come later.
     Delay {
         left: Vec<String>,
         right: Vec<String>,
         extra: Draw<Duration>,
-        heal: Heal,
     },
-    /// Moves a host's wall clock.
+    /// The next message from one host to another comes later.
+    LatePacket {
+        from: String,
+        to: String,
+        extra: Draw<Duration>,
+    },
+    /// The connections between two groups of hosts are reset.
+    Reset {
+        left: Vec<String>,
+        right: Vec<String>,
+    },
+    /// A host's wall clock jumps.
     ClockStep { host: String, by: Draw<Step> },
+    /// A host's clocks run at another rate.
+    ClockDrift { host: String, ppm: Draw<Ppm> },
+    /// A host's clocks are corrected little by little.
+    ClockSlew {
+        host: String,
+        by: Draw<Step>,
+        ppm: u32,
+    },
+    /// A server carries out a command of its operator.
+    Operate {
+        host: String,
+        family: &'static str,
+        command: Vec<String>,
+    },
+    /// A server's disk does not answer.
+    FsyncStall { host: String },
 }
 
 /// When a lasting fault ends.
@@ -272,6 +304,8 @@ impl Origin<'_> {
             horizon: file.horizon,
             settle: file.settle,
             call_bound,
+            acquire_bound: file.acquire_bound.unwrap_or(call_bound * 10),
+            heal_at: file.heal_at,
             system: file.system.into_inner(),
             node: file.node,
             network: file.network,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fencepost::plan::Plan;
 use fencepost::scenario::{Fencing, Scenario, Token, embedded};
-use fencepost_world::plan::{Action, Trigger};
+use fencepost_world::plan::{Action, Heal, Trigger};
 use proptest::prelude::*;
 
 use crate::BASE;
@@ -57,7 +57,7 @@ after = ["0ms", "7ns"]
         let plan = Plan::draw(&scenario, seed);
         let Trigger::At(at) = plan.world.faults[0].trigger else { panic!("at a time") };
         prop_assert!((Duration::from_secs(1)..=Duration::from_secs(2)).contains(&at));
-        let Action::Pause { lasts, .. } = plan.world.faults[0].action else { panic!("a pause") };
+        let Heal::After(lasts) = plan.world.faults[0].heal else { panic!("it ends") };
         prop_assert!((Duration::from_secs(5)..=Duration::from_secs(40)).contains(&lasts));
         let Action::ClockStep { by_ns, .. } = plan.world.faults[1].action else { panic!("a step") };
         prop_assert!((-10_000_000_000..=10_000_000_000).contains(&by_ns));
@@ -91,9 +91,9 @@ after = ["0ms", "7ns"]
 #[test]
 fn a_seed_means_what_it_meant() {
     let scenario = read("\n[[pause]]\nhost = \"c1\"\non = \"c1 read\"\nfor = [\"5s\", \"40s\"]\n");
-    let lasts = |seed| match Plan::draw(&scenario, seed).world.faults[0].action {
-        Action::Pause { lasts, .. } => lasts,
-        _ => panic!("a pause"),
+    let lasts = |seed| match Plan::draw(&scenario, seed).world.faults[0].heal {
+        Heal::After(lasts) => lasts,
+        _ => panic!("it ends"),
     };
     expect_test::expect!["32.351954451s 11.707053145s 14.129856718s"].assert_eq(&format!(
         "{:?} {:?} {:?}",
@@ -110,7 +110,8 @@ fn faults_stand_in_the_order_of_the_file() {
         "\n[[pause]]\nhost = \"c1\"\nat = \"2s\"\nfor = \"1s\"\n",
         "\n[[crash]]\nhost = \"n2\"\nhow = \"power\"\nat = \"3s\"\n",
     ));
-    let families: Vec<_> = Plan::draw(&scenario, 0)
+    let plan = Plan::draw(&scenario, 0);
+    let families: Vec<_> = plan
         .world
         .faults
         .iter()

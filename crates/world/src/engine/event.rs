@@ -298,26 +298,30 @@ impl Engine for EventEngine {
     fn cut(&self, _core: &Core, _a: Host, _b: Host) {}
 
     fn healed(&self, core: &Core, a: Host, b: Host, how: Cut) {
-        let passage = core.links.borrow().get(a, b).passage();
+        let passage = |from, to| core.links.borrow().get(from, to).passage();
         match how {
-            Cut::Hold if passage == Passage::Open => {
+            Cut::Hold => {
                 let held = std::mem::take(&mut *self.held.borrow_mut());
-                let (arriving, still): (VecDeque<_>, _) =
-                    held.into_iter().partition(|m| m.is_between(a, b));
+                let free = |message: &Message| passage(message.from, message.to) == Passage::Open;
+                let (arriving, still): (VecDeque<_>, _) = held.into_iter().partition(free);
                 *self.held.borrow_mut() = still;
                 for message in arriving {
                     self.travel(core, core.now(), message);
                 }
             }
             // TCP had given up on what it could not deliver.
-            Cut::Drop if passage != Passage::Lost => {
-                for (connection, server) in self.connections.reset(core, a, b) {
-                    with_service(core, server, |service| {
-                        service.disconnected(ConnectionId(connection))
-                    });
-                }
+            Cut::Drop if passage(a, b) != Passage::Lost && passage(b, a) != Passage::Lost => {
+                self.reset(core, a, b)
             }
-            Cut::Hold | Cut::Drop => {}
+            Cut::Drop => {}
+        }
+    }
+
+    fn reset(&self, core: &Core, a: Host, b: Host) {
+        for (connection, server) in self.connections.reset(core, a, b) {
+            with_service(core, server, |service| {
+                service.disconnected(ConnectionId(connection))
+            });
         }
     }
 

@@ -50,6 +50,9 @@ pub(crate) trait Engine {
     /// One of the cuts between two hosts ended.
     fn healed(&self, core: &Core, a: Host, b: Host, how: Cut);
 
+    /// The connections between two hosts are reset.
+    fn reset(&self, core: &Core, a: Host, b: Host);
+
     /// Messages between two hosts take a different time from now on.
     fn delayed(&self, core: &Core, a: Host, b: Host);
 

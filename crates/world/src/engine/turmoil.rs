@@ -9,7 +9,7 @@
 mod stream;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -44,6 +44,8 @@ pub(crate) struct TurmoilEngine {
     severs: Severs,
     /// Changes of the network that wait for the end of the tick, because turmoil takes them only from outside.
     changes: RefCell<Vec<(String, String, Change)>>,
+    /// What was drawn for each pair of hosts.
+    latencies: RefCell<BTreeMap<(Host, Host), Duration>>,
     /// What supervisors are told.
     orders: Rc<Orders>,
 }
@@ -81,6 +83,7 @@ impl TurmoilEngine {
         Self {
             severs: Severs::default(),
             changes: RefCell::default(),
+            latencies: RefCell::default(),
             orders: Rc::default(),
         }
     }
@@ -117,6 +120,16 @@ impl TurmoilEngine {
         core.all().for_each(|host| core.executor.resume(host));
     }
 
+    /// turmoil's links have one latency at a time: the one that was drawn, and what faults add to it.
+    fn latency(&self, core: &Core, a: Host, b: Host) -> Duration {
+        let mut links = core.links.borrow_mut();
+        let mut latencies = self.latencies.borrow_mut();
+        let drawn = *latencies
+            .entry((a.min(b), a.max(b)))
+            .or_insert_with(|| links.drawn_latency(a.min(b), a.max(b)));
+        drawn + links.get(a, b).extra() + links.lateness(a, b).max(links.lateness(b, a))
+    }
+
     fn build(&self, core: &Core) -> turmoil::Sim<'static> {
         let mut sim = turmoil::Builder::new()
             .epoch(UNIX_EPOCH + Duration::from_nanos(WALL_START))
@@ -133,8 +146,7 @@ impl TurmoilEngine {
         }
         for a in core.all() {
             for b in core.all().filter(|b| *b > a) {
-                let latency = core.links.borrow_mut().next_latency(a, b);
-                self.change(core, a, b, Change::Latency(whole_ticks(latency)));
+                self.delayed(core, a, b);
             }
         }
         sim
@@ -220,13 +232,18 @@ impl Engine for TurmoilEngine {
 
     fn healed(&self, core: &Core, a: Host, b: Host, how: Cut) {
         self.cut(core, a, b);
+        // A one-way cut never comes here.
         if how == Cut::Drop && core.links.borrow().get(a, b).passage() != Passage::Lost {
             self.severs.sever(a, b);
         }
     }
 
+    fn reset(&self, _core: &Core, a: Host, b: Host) {
+        self.severs.sever(a, b);
+    }
+
     fn delayed(&self, core: &Core, a: Host, b: Host) {
-        let latency = core.links.borrow_mut().next_latency(a, b);
+        let latency = self.latency(core, a, b);
         self.change(core, a, b, Change::Latency(whole_ticks(latency)));
     }
 

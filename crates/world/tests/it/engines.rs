@@ -8,7 +8,9 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 
-use crate::world_dsl::{MS, about, at, count, crash, on, partition, pause, plan, run};
+use crate::world_dsl::{
+    MS, about, at, count, crash, instant, on, partition, pause, plan, run, suspend,
+};
 
 fn n1() -> Host {
     Host::find("n1").expect("n1 exists")
@@ -174,7 +176,7 @@ fn held_messages_arrive_after_the_heal_and_dropped_ones_never_do() {
         for how in [Cut::Hold, Cut::Drop] {
             let (results, _) = run(
                 engine,
-                plan(vec![at(MS(200), partition(how, MS(500)))]),
+                plan(vec![at(MS(200), partition(how, Heal::After(MS(500))))]),
                 |c1| async move {
                     let mut connection = c1.connect(n1()).await.expect("n1 is up");
                     c1.sleep(MS(250)).await;
@@ -213,12 +215,7 @@ fn a_partition_heals_on_an_event() {
             verb: "ready".into(),
             peer: None,
         };
-        let action = Action::Partition {
-            left: vec!["c1".into()],
-            right: vec!["n1".into()],
-            how: Cut::Hold,
-            heal: Heal::On(until),
-        };
+        let action = partition(Cut::Hold, Heal::On(until));
         let (results, _) = run(engine, plan(vec![at(MS(0), action)]), |c1| async move {
             c1.spawn(async move {
                 c1.sleep(MS(300)).await;
@@ -287,12 +284,15 @@ fn bytes_that_were_sent_survive_the_power_loss_of_their_sender() {
 #[test]
 fn a_delay_makes_messages_late_for_its_time() {
     for engine in EngineKind::ALL {
-        let action = Action::Delay {
-            left: vec!["c1".into()],
-            right: vec!["n1".into()],
-            extra: MS(200),
-            heal: Heal::After(MS(2000)),
-        };
+        let (left, right) = (vec!["c1".into()], vec!["n1".into()]);
+        let action = (
+            Action::Delay {
+                left,
+                right,
+                extra: MS(200),
+            },
+            Heal::After(MS(2000)),
+        );
         let (results, _) = run(engine, plan(vec![at(MS(100), action)]), |c1| async move {
             let mut took = Vec::new();
             let mut connection = c1.connect(n1()).await.expect("n1 is up");
@@ -316,10 +316,10 @@ fn a_delay_makes_messages_late_for_its_time() {
 #[test]
 fn a_clock_step_moves_the_wall_and_not_the_monotonic_clock() {
     for engine in EngineKind::ALL {
-        let step = Action::ClockStep {
+        let step = instant(Action::ClockStep {
             host: "c1".into(),
             by_ns: -3_000_000_000,
-        };
+        });
         let (results, _) = run(engine, plan(vec![at(MS(50), step)]), |c1| async move {
             let read = move || {
                 (
@@ -424,7 +424,7 @@ fn the_same_plan_gives_the_same_history() {
     for engine in EngineKind::ALL {
         let mut plan = plan(vec![
             at(MS(30), pause("c1", MS(10))),
-            at(MS(200), partition(Cut::Drop, MS(100))),
+            at(MS(200), partition(Cut::Drop, Heal::After(MS(100)))),
         ]);
         plan.network.latency.min = MS(1);
         let once = || {
@@ -441,5 +441,260 @@ fn the_same_plan_gives_the_same_history() {
             .1
         };
         assert_eq!(once(), once(), "{engine}");
+    }
+}
+
+#[test]
+fn a_suspended_host_has_no_time_on_its_monotonic_clock() {
+    for engine in EngineKind::ALL {
+        let (results, _) = run(
+            engine,
+            plan(vec![at(MS(50), suspend("c1", MS(300)))]),
+            |c1| async move {
+                c1.sleep(MS(100)).await;
+                (
+                    true_time(),
+                    c1.reading(ClockKind::Monotonic),
+                    c1.reading(ClockKind::Wall),
+                )
+            },
+        );
+        let (woke, monotonic, wall) = results[0];
+        assert!(
+            about(engine, woke, MS(400)),
+            "{engine}: its timers stand still too, {woke}"
+        );
+        assert_eq!(monotonic, woke.0 - 300_000_000, "{engine}");
+        assert_eq!(
+            wall,
+            fencepost_world::WALL_START + woke.0,
+            "{engine}: the wall clock goes on"
+        );
+    }
+}
+
+#[test]
+fn a_clock_that_begins_to_run_fast_wakes_who_sleeps_already() {
+    for engine in EngineKind::ALL {
+        let drift = (
+            Action::ClockDrift {
+                host: "c1".into(),
+                ppm: 500_000,
+            },
+            Heal::After(MS(200)),
+        );
+        let (results, _) = run(engine, plan(vec![at(MS(100), drift)]), |c1| async move {
+            c1.sleep(MS(1000)).await;
+            true_time()
+        });
+        assert!(
+            about(engine, results[0], MS(900)),
+            "{engine}: 200 ms were 300 ms to it, {:?}",
+            results[0]
+        );
+    }
+}
+
+#[test]
+fn a_slew_corrects_by_just_so_much() {
+    for engine in EngineKind::ALL {
+        let slew = instant(Action::ClockSlew {
+            host: "c1".into(),
+            by_ns: -50_000_000,
+            ppm: 100_000,
+        });
+        let (results, _) = run(engine, plan(vec![at(MS(100), slew)]), |c1| async move {
+            c1.sleep(MS(2000)).await;
+            (
+                true_time().0,
+                c1.reading(ClockKind::Monotonic),
+                c1.reading(ClockKind::Wall),
+            )
+        });
+        let (time, monotonic, wall) = results[0];
+        assert_eq!(
+            time - monotonic,
+            50_000_000,
+            "{engine}: both clocks are bent"
+        );
+        assert_eq!(
+            time - (wall - fencepost_world::WALL_START),
+            50_000_000,
+            "{engine}"
+        );
+    }
+}
+
+#[test]
+fn a_reset_fails_what_waits_and_a_new_connection_works() {
+    for engine in EngineKind::ALL {
+        let (left, right) = (vec!["c1".into()], vec!["n1".into()]);
+        let faults = vec![
+            on("n1", "applied", pause("n1", MS(300))),
+            at(MS(150), instant(Action::Reset { left, right })),
+        ];
+        let (results, _) = run(engine, plan(faults), |c1| async move {
+            let mut connection = c1.connect(n1()).await.expect("n1 is up");
+            let first = count(&mut connection).await;
+            let when = true_time();
+            c1.sleep(MS(500)).await;
+            (first.ok(), when, ask_once(c1).await.0.ok())
+        });
+        let (first, when, second) = results[0];
+        assert_eq!(
+            (first, second),
+            (None, Some(2)),
+            "{engine}: it was counted, and the answer was lost"
+        );
+        assert!(about(engine, when, MS(150)), "{engine}: {when}");
+    }
+}
+
+#[test]
+fn one_late_packet_holds_up_its_own_connection_alone() {
+    for engine in EngineKind::ALL {
+        let late = instant(Action::LatePacket {
+            from: "c1".into(),
+            to: "n1".into(),
+            extra: MS(2000),
+        });
+        let (results, _) = run(
+            engine,
+            plan(vec![on("c1", "ready", late)]),
+            |c1| async move {
+                let mut n1_connection = c1.connect(n1()).await.expect("n1 is up");
+                let n2 = Host::find("n2").expect("n2 exists");
+                let mut n2_connection = c1.connect(n2).await.expect("n2 is up");
+                c1.mark("ready").await;
+                c1.sleep(MS(20)).await;
+                let asked = true_time();
+                count(&mut n2_connection).await.expect("n2 answers");
+                let n2_took = true_time().since(asked);
+                count(&mut n1_connection).await.expect("n1 answers");
+                let n1_took = true_time().since(asked);
+                count(&mut n1_connection).await.expect("n1 answers");
+                (n2_took, n1_took, true_time().since(asked) - n1_took)
+            },
+        );
+        let (other, late, next) = results[0];
+        assert!(
+            other < MS(20) && next < MS(20),
+            "{engine}: {other:?} {next:?}"
+        );
+        assert!(late >= MS(2000) && late < MS(2050), "{engine}: {late:?}");
+    }
+}
+
+#[test]
+fn a_one_way_cut_lets_the_other_way_pass() {
+    let (left, right) = (vec!["n1".into()], vec!["c1".into()]);
+    let cut = (
+        Action::Partition {
+            left,
+            right,
+            how: Cut::Drop,
+            one_way: true,
+        },
+        Heal::Never,
+    );
+    let (results, history) = run(
+        EngineKind::Event,
+        plan(vec![at(MS(100), cut)]),
+        |c1| async move {
+            let mut connection = c1.connect(n1()).await.expect("n1 is up");
+            c1.sleep(MS(200)).await;
+            let bound = c1.sleep(MS(1000));
+            matches!(
+                select(pin!(count(&mut connection)), pin!(bound)).await,
+                Either::Right(_)
+            )
+        },
+    );
+    assert_eq!(results, [true], "no answer comes back");
+    let cuts = history
+        .iter()
+        .filter(|event| matches!(event.what, What::Cut { .. }))
+        .count();
+    assert_eq!(cuts, 1);
+}
+
+#[test]
+fn a_delayed_restart_waits_by_the_wall_clock_of_its_host() {
+    for engine in EngineKind::ALL {
+        for jump in [false, true] {
+            let crash = Action::Crash {
+                host: "n1".into(),
+                how: Crash::Power,
+                delayed_until: Some(MS(3000)),
+            };
+            let mut faults = vec![at(MS(100), (crash, Heal::After(MS(200))))];
+            if jump {
+                faults.push(at(
+                    MS(1000),
+                    instant(Action::ClockStep {
+                        host: "n1".into(),
+                        by_ns: 1_500_000_000,
+                    }),
+                ));
+            }
+            let (_, history) = run(engine, plan(faults), |c1| c1.sleep(MS(6000)));
+            let started = |what: &What| matches!(what, What::Started { host } if &**host == "n1");
+            let restarted = history
+                .iter()
+                .filter(|event| started(&event.what))
+                .nth(1)
+                .expect("n1 is back")
+                .at;
+            let expected = if jump { MS(1600) } else { MS(3100) };
+            assert!(about(engine, restarted, expected), "{engine}: {restarted}");
+        }
+    }
+}
+
+#[test]
+fn the_heal_ends_every_fault_but_a_crash_for_good() {
+    for engine in EngineKind::ALL {
+        let for_good = (
+            Action::Crash {
+                host: "n2".into(),
+                how: Crash::Kill,
+                delayed_until: None,
+            },
+            Heal::Never,
+        );
+        let mut plan = plan(vec![
+            at(MS(100), partition(Cut::Drop, Heal::Never)),
+            at(MS(100), crash("n1", Crash::Power, MS(60_000))),
+            at(
+                MS(100),
+                instant(Action::ClockStep {
+                    host: "c1".into(),
+                    by_ns: 777,
+                }),
+            ),
+            at(MS(100), for_good),
+            at(MS(3000), partition(Cut::Drop, Heal::Never)),
+        ]);
+        plan.heal_at = Some(MS(2000));
+        let (results, history) = run(engine, plan, |c1| async move {
+            c1.sleep(MS(3500)).await;
+            let n2 = Host::find("n2").expect("n2 exists");
+            let wall = c1.reading(ClockKind::Wall) - true_time().0;
+            (
+                ask_once(c1).await.0.ok(),
+                c1.connect(n2).await.is_ok(),
+                wall,
+            )
+        });
+        assert_eq!(
+            results,
+            [(Some(1), false, fencepost_world::WALL_START)],
+            "{engine}"
+        );
+        assert!(
+            history
+                .iter()
+                .any(|event| matches!(event.what, What::HealBegun {}))
+        );
     }
 }

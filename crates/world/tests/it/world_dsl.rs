@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fencepost_checker::Time;
-use fencepost_checker::history::{Crash, Event, Role};
+use fencepost_checker::history::{Crash, Cut, Event, Role};
 use fencepost_world::plan::{
     Action, EventPattern, Fault, Heal, HostPlan, LatencyPlan, NetworkPlan, Trigger, WorldPlan,
 };
@@ -82,17 +82,22 @@ pub(crate) fn plan(faults: Vec<Fault>) -> WorldPlan {
             links: Vec::new(),
         },
         faults,
+        heal_at: None,
     }
 }
 
-pub(crate) fn at(time: Duration, action: Action) -> Fault {
+/// What a fault does, and when it ends.
+pub(crate) type Doing = (Action, Heal);
+
+pub(crate) fn at(time: Duration, (action, heal): Doing) -> Fault {
     Fault {
         trigger: Trigger::At(time),
         action,
+        heal,
     }
 }
 
-pub(crate) fn on(host: &str, verb: &str, action: Action) -> Fault {
+pub(crate) fn on(host: &str, verb: &str, (action, heal): Doing) -> Fault {
     let event = EventPattern {
         host: host.into(),
         verb: verb.into(),
@@ -105,31 +110,56 @@ pub(crate) fn on(host: &str, verb: &str, action: Action) -> Fault {
             after: Duration::ZERO,
         },
         action,
+        heal,
     }
 }
 
-pub(crate) fn pause(host: &str, lasts: Duration) -> Action {
-    Action::Pause {
-        host: host.into(),
-        lasts,
-    }
+pub(crate) fn pause(host: &str, lasts: Duration) -> Doing {
+    (
+        Action::Pause {
+            host: host.into(),
+            suspend: false,
+        },
+        Heal::After(lasts),
+    )
 }
 
-pub(crate) fn crash(host: &str, how: Crash, down_for: Duration) -> Action {
-    Action::Crash {
-        host: host.into(),
-        how,
-        down_for: Some(down_for),
-    }
+pub(crate) fn suspend(host: &str, lasts: Duration) -> Doing {
+    (
+        Action::Pause {
+            host: host.into(),
+            suspend: true,
+        },
+        Heal::After(lasts),
+    )
 }
 
-pub(crate) fn partition(how: fencepost_checker::history::Cut, lasts: Duration) -> Action {
-    Action::Partition {
-        left: vec!["c1".into()],
-        right: vec!["n1".into()],
-        how,
-        heal: Heal::After(lasts),
-    }
+pub(crate) fn crash(host: &str, how: Crash, down_for: Duration) -> Doing {
+    (
+        Action::Crash {
+            host: host.into(),
+            how,
+            delayed_until: None,
+        },
+        Heal::After(down_for),
+    )
+}
+
+pub(crate) fn partition(how: Cut, heal: Heal) -> Doing {
+    let (left, right) = (vec!["c1".into()], vec!["n1".into()]);
+    (
+        Action::Partition {
+            left,
+            right,
+            how,
+            one_way: false,
+        },
+        heal,
+    )
+}
+
+pub(crate) fn instant(action: Action) -> Doing {
+    (action, Heal::Never)
 }
 
 /// Asks a server once.

@@ -45,8 +45,4 @@ impl Message {
             Payload::Accepted | Payload::Refused | Payload::Reply { .. } | Payload::Closed
         )
     }
-
-    pub(crate) fn is_between(&self, a: Host, b: Host) -> bool {
-        (self.from, self.to) == (a, b) || (self.from, self.to) == (b, a)
-    }
 }
