@@ -140,7 +140,13 @@ async fn attempt<P: Ports>(
     };
     shared.ports.observer().attempt_ended(&ended);
     match result {
-        Ok((token, lease)) => Ok(Guard::new(armed, token, lease, votes)),
+        Ok((token, lease)) => {
+            let mut guard = Guard::new(armed, token, lease, votes);
+            if let Some(watchdog) = shared.config.watchdog {
+                guard.watch(watchdog);
+            }
+            Ok(guard)
+        }
         Err(reason) => Err((armed, Failed { reason, votes })),
     }
 }

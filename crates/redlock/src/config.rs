@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::decision::{Drift, quorum};
 use crate::guard::Redlock;
 use crate::ports::{Node, NodeId, Ports};
+use crate::watchdog::Watchdog;
 
 /// How the nodes are asked in an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +120,7 @@ pub(crate) struct Config {
     pub(crate) drift: Drift,
     pub(crate) retry: Retry,
     pub(crate) acquire_bound: Option<Duration>,
+    pub(crate) watchdog: Option<Watchdog>,
     #[cfg(feature = "unsound")]
     pub(crate) skip_second_reading: bool,
 }
@@ -140,6 +142,7 @@ pub struct Builder<P: Ports> {
     drift: Drift,
     retry: Retry,
     acquire_bound: Option<Duration>,
+    watchdog: Option<Watchdog>,
     #[cfg(feature = "unsound")]
     skip_second_reading: bool,
 }
@@ -167,6 +170,7 @@ impl<P: Ports> Builder<P> {
             drift: Drift::default(),
             retry: Retry::default(),
             acquire_bound: None,
+            watchdog: None,
             #[cfg(feature = "unsound")]
             skip_second_reading: false,
         }
@@ -232,6 +236,12 @@ impl<P: Ports> Builder<P> {
         self
     }
 
+    /// Every guard is watched from its acquisition on: see [`Guard::watch`](crate::Guard::watch). Not if not set.
+    pub fn watchdog(mut self, watchdog: Watchdog) -> Self {
+        self.watchdog = Some(watchdog);
+        self
+    }
+
     /// **Unsound, for demonstration only.** A majority is taken for a lock, *whatever time it took*.
     ///
     /// So do libraries of the field that have neither a drift margin nor a check of elapsed time. A lock
@@ -275,6 +285,7 @@ impl<P: Ports> Builder<P> {
             drift: self.drift,
             retry: self.retry,
             acquire_bound: self.acquire_bound,
+            watchdog: self.watchdog,
             #[cfg(feature = "unsound")]
             skip_second_reading: self.skip_second_reading,
         }

@@ -59,6 +59,21 @@ pub enum StoppedBy {
     Bound,
 }
 
+/// Why a lease is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Loss {
+    /// The lock's own clock reached the deadline. What the nodes would say does not matter.
+    #[error("the lease has run out by the lock's own clock")]
+    Deadline,
+    /// An extension was answered "lost": a majority cannot be holding the key for this lock any more.
+    #[error("a majority of nodes does not hold the key for this lock any more")]
+    Answered,
+    /// It was released, or its guard dropped or forgotten.
+    #[error("the lock was given back")]
+    GivenBack,
+}
+
 /// The lock was not acquired. What had been set is released on all nodes, in the background.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

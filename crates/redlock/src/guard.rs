@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use crate::acquire;
 use crate::config::{self, BuildError, Builder, Config, Warning};
 use crate::decision::{self, Lease, ReleaseOutcome};
 use crate::error::Refused;
+use crate::holding::Holding;
 use crate::observe::ReleaseCause;
-use crate::ports::{Clock, NodeId, Ports, Reading};
+use crate::ports::{NodeId, Ports, Reading};
 use crate::release::{self, Armed, release_round};
 use crate::round::{Shared, plain};
 use crate::value::Value;
@@ -107,13 +109,29 @@ impl<P: Ports> Redlock<P> {
 /// Dropped without a release, it is released in the background.
 #[must_use = "a guard that is dropped releases its lock"]
 pub struct Guard<P: Ports> {
+    /// Before `armed`: nothing is renewed any more when the release of a dropped guard begins.
+    pub(crate) holding: Own<P>,
     pub(crate) armed: Armed<P>,
-    pub(crate) token: Option<u64>,
-    pub(crate) deadline: Reading,
-    pub(crate) lost: bool,
-    granted: Duration,
+    pub(crate) watched: bool,
     votes: Vec<NodeVote>,
     given_back: Option<GivenBack>,
+}
+
+/// The guard's own share of its holding, which ends with the guard.
+pub(crate) struct Own<P: Ports>(Arc<Holding<P>>);
+
+impl<P: Ports> Deref for Own<P> {
+    type Target = Arc<Holding<P>>;
+
+    fn deref(&self) -> &Arc<Holding<P>> {
+        &self.0
+    }
+}
+
+impl<P: Ports> Drop for Own<P> {
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
 }
 
 impl<P: Ports> fmt::Debug for Guard<P> {
@@ -121,8 +139,8 @@ impl<P: Ports> fmt::Debug for Guard<P> {
         f.debug_struct("Guard")
             .field("key", &self.key().escape_ascii().to_string())
             .field("value", &self.value())
-            .field("token", &self.token)
-            .field("deadline", &self.deadline)
+            .field("token", &self.token())
+            .field("deadline", &self.deadline())
             .finish_non_exhaustive()
     }
 }
@@ -143,16 +161,11 @@ impl<P: Ports> Guard<P> {
         lease: Lease,
         votes: Vec<NodeVote>,
     ) -> Self {
-        let Lease {
-            deadline,
-            validity: granted,
-        } = lease;
+        let holding = Holding::new(armed.shared.clone(), armed.claim.clone(), token, lease);
         Guard {
+            holding: Own(Arc::new(holding)),
             armed,
-            token,
-            deadline,
-            lost: false,
-            granted,
+            watched: false,
             votes,
             given_back: None,
         }
@@ -170,18 +183,18 @@ impl<P: Ports> Guard<P> {
 
     /// The fencing token, for the resource to check. `None` without [`Tokens`](crate::Tokens).
     pub fn token(&self) -> Option<u64> {
-        self.token
+        self.holding.token()
     }
 
     /// The reading of the lock's clock at which the lease ends: the first reading of the attempt that won,
     /// or of the last extension, plus the TTL, less the drift margin.
     pub fn deadline(&self) -> Reading {
-        self.deadline
+        self.holding.deadline()
     }
 
     /// What was left of the lease when it was granted or last extended.
     pub fn granted_validity(&self) -> Duration {
-        self.granted
+        self.holding.granted()
     }
 
     /// What each node said, in the order of the list. A node's error does not spoil a majority, but here it
@@ -190,30 +203,15 @@ impl<P: Ports> Guard<P> {
         &self.votes
     }
 
-    /// What is left of the lease by the clock now; zero if it is over, lost or given back.
+    /// What is left of the lease by the clock now; zero if it is over, lost or given back. Zero is final: a
+    /// clock that goes back does not revive a lease whose end was told.
     pub fn validity(&self) -> Duration {
-        let left = self
-            .deadline
-            .checked_since(self.armed.shared.ports.clock().now());
-        if self.is_given_up() {
-            Duration::ZERO
-        } else {
-            left.unwrap_or_default()
-        }
+        self.holding.look().unwrap_or_default()
     }
 
     /// Whether the lease is over, lost or given back. A `false` is true only at the moment of asking.
     pub fn is_expired(&self) -> bool {
         self.validity().is_zero()
-    }
-
-    /// Lost or given back: no clock brings it back.
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.lost || self.given_back.is_some()
-    }
-
-    fn is_over(&self) -> bool {
-        self.lost || self.armed.shared.ports.clock().now() >= self.deadline
     }
 
     /// Releases the lock: one round of compare-and-delete on all nodes, each within its timeout.
@@ -247,8 +245,9 @@ impl<P: Ports> Guard<P> {
             let answers = vec![Answer::TimedOut; self.votes.len()];
             self.given_back = Some(GivenBack {
                 answers,
-                in_time: !self.is_over(),
+                in_time: !self.holding.is_past(),
             });
+            self.holding.give_back();
         }
         earlier
     }
@@ -258,7 +257,7 @@ impl<P: Ports> Guard<P> {
             None => plain(now),
             Some(earlier) => merge(&earlier, now),
         };
-        let outcome = decision::judge_release(&answers, self.is_over());
+        let outcome = decision::judge_release(&answers, self.holding.is_past());
         if let Some(known) = &mut self.given_back {
             known.answers = answers;
         }
@@ -268,11 +267,6 @@ impl<P: Ports> Guard<P> {
     /// Lets go of the lock without releasing it: the keys stay at the nodes until their TTL.
     pub fn forget(mut self) {
         self.armed.disarm();
-    }
-
-    pub(crate) fn renew(&mut self, lease: Lease) {
-        self.deadline = lease.deadline;
-        self.granted = lease.validity;
     }
 }
 

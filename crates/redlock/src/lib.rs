@@ -31,23 +31,25 @@ pub mod decision;
 mod error;
 mod extend;
 mod guard;
+mod holding;
 mod observe;
 pub mod ports;
 mod release;
 mod round;
 mod value;
 mod vote;
+mod watchdog;
 
 #[cfg(feature = "redis")]
 pub mod redis;
 
 pub use config::{BuildError, Builder, Order, Retry, Warning};
 pub use decision::{Drift, ExtendOutcome, ReleaseOutcome};
-pub use error::{Reason, Refused, StoppedBy};
+pub use error::{Loss, Reason, Refused, StoppedBy};
 pub use guard::{Guard, Redlock};
 pub use observe::{
-    AttemptBegun, AttemptEnded, AttemptOutcome, ExtensionBegun, ExtensionEnded, Observer,
-    ReleaseBegun, ReleaseCause, ReleaseEnded,
+    AttemptBegun, AttemptEnded, AttemptOutcome, ExtensionBegun, ExtensionEnded, LeaseLost,
+    Observer, ReleaseBegun, ReleaseCause, ReleaseEnded,
 };
 pub use ports::{
     Clock, Compared, Entropy, NoTokens, Node, NodeError, NodeId, PortSet, Ports, Reading, Spawn,
@@ -55,6 +57,7 @@ pub use ports::{
 };
 pub use value::Value;
 pub use vote::{Answer, NodeAnswer, NodeVote, Vote};
+pub use watchdog::Watchdog;
 
 /// The example of the README, compiled.
 #[cfg(all(doctest, feature = "redis"))]

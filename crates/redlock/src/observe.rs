@@ -1,7 +1,7 @@
 //! Seeing what the algorithm does, as it does it.
 
 use crate::decision::{ExtendOutcome, ReleaseOutcome};
-use crate::error::Reason;
+use crate::error::{Loss, Reason};
 use crate::ports::Reading;
 use crate::value::Value;
 use crate::vote::{NodeAnswer, NodeVote};
@@ -82,6 +82,23 @@ pub struct ExtensionEnded<'a> {
     pub outcome: ExtendOutcome,
 }
 
+/// A lease ended while it was held: the holder is told so from now on, finally.
+#[derive(Clone, Copy, Debug)]
+pub struct LeaseLost<'a> {
+    /// The lock's key.
+    pub key: &'a [u8],
+    /// The lock's value.
+    pub value: Value,
+    /// The lock's fencing token.
+    pub token: Option<u64>,
+    /// The clock reading at which it was found.
+    pub at: Reading,
+    /// The deadline that it had.
+    pub deadline: Reading,
+    /// By the clock or by the answers; never [`Loss::GivenBack`].
+    pub loss: Loss,
+}
+
 /// Why a release was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -123,7 +140,8 @@ pub struct ReleaseEnded<'a> {
 /// Sees what the algorithm does, synchronously and in the same poll. `()` sees nothing and is the default.
 ///
 /// Nothing is awaited between a decision and its report, so whatever the caller does with an acquired lock
-/// comes later in the history. Implementations must not call back into the lock.
+/// comes later in the history. Implementations must not call back into the lock: some reports
+/// are made while its state is locked.
 pub trait Observer: Clone + Send + Sync + 'static {
     /// Right after the first clock reading, before the first SET.
     fn attempt_begun(&self, _event: &AttemptBegun<'_>) {}
@@ -131,8 +149,12 @@ pub trait Observer: Clone + Send + Sync + 'static {
     fn attempt_ended(&self, _event: &AttemptEnded<'_>) {}
     /// Right after the clock reading of an extension, before anything is sent.
     fn extension_begun(&self, _event: &ExtensionBegun<'_>) {}
-    /// Right after the decision on an extension. Comes without a beginning if the lock was lost before.
+    /// Right after the decision on an extension, the holder's own or a watchdog's. Comes without a beginning if
+    /// the lock was lost before.
     fn extension_ended(&self, _event: &ExtensionEnded<'_>) {}
+    /// Once for each lease at most, when its loss is first found: by an extension, a watchdog, who waits for the
+    /// loss or who asks for the validity.
+    fn lease_lost(&self, _event: &LeaseLost<'_>) {}
     /// Before a release is sent; for one by `Drop`, when its task is first polled.
     fn release_begun(&self, _event: &ReleaseBegun<'_>) {}
     /// After a release.

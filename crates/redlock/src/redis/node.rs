@@ -125,6 +125,16 @@ impl<C: Connect> RedisNode<C> {
         self.inner.connection().await.map(|_| ())
     }
 
+    /// Sends any other command on the node's own connection, behind what was sent before: for fencing counters,
+    /// or for a lock of one's own. Bounded by nothing; who calls it has a timeout.
+    ///
+    /// # Errors
+    ///
+    /// As of the lock's own commands.
+    pub async fn command(&self, command: &Cmd) -> Result<Value, NodeError> {
+        self.send(command).await
+    }
+
     async fn send(&self, command: &Cmd) -> Result<Value, NodeError> {
         let pending = self.inner.begin().await?;
         pending.finish(command).await

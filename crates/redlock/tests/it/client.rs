@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redlock::{
-    AttemptBegun, AttemptEnded, AttemptOutcome, Builder, Clock, ExtensionBegun, ExtensionEnded,
-    Guard, NodeError, Observer, Order, PortSet, Redlock, ReleaseBegun, ReleaseEnded, Retry, Tokens,
-    Vote,
+    AttemptBegun, AttemptEnded, AttemptOutcome, Builder, Clock, ExtendOutcome, ExtensionBegun,
+    ExtensionEnded, Guard, LeaseLost, NodeError, Observer, Order, PortSet, Reading, Redlock,
+    ReleaseBegun, ReleaseEnded, Retry, Tokens, Vote,
 };
 
 use crate::node::TestNode;
@@ -43,17 +43,55 @@ impl Tokens for TestTokens {
     }
 }
 
-/// What an observer saw, a line for each event.
+/// What an observer saw, a line for each event, and what laws are checked on.
 #[derive(Clone, Default)]
-pub(crate) struct Diary(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Diary(Arc<Mutex<(Vec<String>, Vec<Seen>)>>);
+
+/// An event of a lease, with the reading at which it was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Asked,
+    Extension {
+        at: Reading,
+        outcome: ExtendOutcome,
+        deadline: Reading,
+    },
+    Lost {
+        at: Reading,
+    },
+    Release,
+}
 
 impl Diary {
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().unwrap().0.clone()
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.0.lock().unwrap().1.clone()
+    }
+
+    /// How many extensions came out like this.
+    pub(crate) fn extensions(&self, wanted: ExtendOutcome) -> usize {
+        let came =
+            |seen: &Seen| matches!(seen, Seen::Extension { outcome, .. } if *outcome == wanted);
+        self.seen().into_iter().filter(came).count()
+    }
+
+    /// When the holder was told that the lease is lost.
+    pub(crate) fn lost_at(&self) -> Option<Reading> {
+        self.seen().into_iter().find_map(|seen| match seen {
+            Seen::Lost { at } => Some(at),
+            _ => None,
+        })
     }
 
     fn write(&self, line: String) {
-        self.0.lock().unwrap().push(line);
+        self.0.lock().unwrap().0.push(line);
+    }
+
+    fn note(&self, seen: Seen) {
+        self.0.lock().unwrap().1.push(seen);
     }
 }
 
@@ -75,6 +113,7 @@ impl Observer for Diary {
     }
 
     fn extension_begun(&self, event: &ExtensionBegun<'_>) {
+        self.note(Seen::Asked);
         self.write(format!(
             "extension at {} before {}",
             event.at, event.deadline
@@ -86,9 +125,20 @@ impl Observer for Diary {
             "{:?} at {} until {}",
             event.outcome, event.at, event.deadline
         ));
+        self.note(Seen::Extension {
+            at: event.at,
+            outcome: event.outcome,
+            deadline: event.deadline,
+        });
+    }
+
+    fn lease_lost(&self, event: &LeaseLost<'_>) {
+        self.write(format!("told at {}: {}", event.at, event.loss));
+        self.note(Seen::Lost { at: event.at });
     }
 
     fn release_begun(&self, event: &ReleaseBegun<'_>) {
+        self.note(Seen::Release);
         self.write(format!("release, {:?}", event.cause));
     }
 

@@ -5,6 +5,7 @@ mod cancel;
 mod client;
 mod decisions;
 mod extend;
+mod lost;
 mod node;
 mod observe;
 mod quorum;
@@ -13,6 +14,8 @@ mod retry;
 mod tokens;
 mod unknown;
 mod validity;
+mod watchdog;
+mod watchdog_laws;
 mod world;
 
 #[cfg(feature = "redis")]

@@ -39,6 +39,18 @@ fn set_is_set_nx_px_in_milliseconds() {
 }
 
 #[test]
+fn any_other_command_goes_over_the_same_connection() {
+    let (world, server, node) = node();
+    server.will_answer([Value::Okay, Value::Int(7)]);
+    assert_eq!(world.run(node.set_nx_px(b"key", b"value", ms(1))), Ok(true));
+    let mut counter = redis::cmd("INCR");
+    counter.arg("tokens");
+    assert_eq!(world.run(node.command(&counter)), Ok(Value::Int(7)));
+    assert_eq!(server.state().last, ["INCR", "tokens"]);
+    assert_eq!(server.state().connects, 1);
+}
+
+#[test]
 fn table_of_answers_to_set() {
     let table = [
         (Value::Okay, "Ok(true)"),

@@ -22,12 +22,21 @@ pub(crate) struct World(Arc<Mutex<State>>);
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// What a task ends with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// The network and the nodes: never.
+    World,
+    /// The client's process.
+    Process,
+}
+
 pub(crate) struct State {
     pub(crate) now: Duration,
     sequence: u64,
     timers: BTreeMap<(Duration, u64), Waker>,
-    spawned: Vec<Task>,
-    running: Vec<(Arc<Flag>, Task)>,
+    spawned: Vec<(Whose, Task)>,
+    running: Vec<(Arc<Flag>, Whose, Task)>,
     pub(crate) nodes: Vec<NodeState>,
     /// How far the clients' clock is ahead of true time; a step is a change of it.
     clock_ahead: Duration,
@@ -135,6 +144,10 @@ impl World {
         self.state().clock_ahead -= by;
     }
 
+    pub(crate) fn step_clock_forward(&self, by: Duration) {
+        self.state().clock_ahead += by;
+    }
+
     /// Runs `future` to its end in virtual time, and what was spawned beside it.
     pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = Box::pin(future);
@@ -167,10 +180,10 @@ impl World {
         tasks.extend(
             spawned
                 .into_iter()
-                .map(|task| (Arc::new(Flag(AtomicBool::new(true))), task)),
+                .map(|(whose, task)| (Arc::new(Flag(AtomicBool::new(true))), whose, task)),
         );
         let mut busy = false;
-        tasks.retain_mut(|(flag, task)| {
+        tasks.retain_mut(|(flag, _, task)| {
             let woken = flag.0.swap(false, Ordering::SeqCst);
             busy |= woken;
             !(woken && poll(flag, task.as_mut()).is_ready())
@@ -193,7 +206,20 @@ impl World {
     }
 
     pub(crate) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.state().spawned.push(Box::pin(task));
+        self.state().spawned.push((Whose::World, Box::pin(task)));
+    }
+
+    /// The client's process dies, and every task of it.
+    pub(crate) fn kill_process(&self) {
+        let mut state = self.state();
+        state.process_alive = false;
+        let (dead, alive) = std::mem::take(&mut state.running)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, whose, _)| *whose == Whose::Process);
+        state.running = alive;
+        state.spawned.retain(|(whose, _)| *whose == Whose::World);
+        drop(state);
+        drop(dead);
     }
 
     pub(crate) fn clock(&self) -> TestClock {
@@ -279,8 +305,9 @@ pub(crate) struct TestSpawn(World);
 
 impl Spawn for TestSpawn {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if self.0.state().process_alive {
-            self.0.spawn_task(task);
+        let mut state = self.0.state();
+        if state.process_alive {
+            state.spawned.push((Whose::Process, Box::pin(task)));
         }
     }
 }
