@@ -1,10 +1,10 @@
 //! Scripts: a Lua 5.1 state that many nodes share without one script's traces reaching the next.
 
 mod convert;
+mod host;
 mod limits;
 mod sandbox;
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,19 +12,21 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use mlua::chunk::ChunkMode;
-use mlua::{Function, MultiValue, Table, Value};
+use mlua::{Function, Table, Value};
 
-use crate::Reply;
-use crate::command::{Failure, Index, Outcome, Run};
+use crate::command::{Failure, Outcome};
 use crate::database::Database;
 
-use limits::Limits;
+use host::{Running, Slot};
+use limits::{Budget, Limits};
+pub(crate) use sandbox::Rules;
 
 /// A Lua state that all nodes of a thread share; cloning shares it, too.
 ///
 /// A new state costs about 100 µs, a script in an existing one about 3 µs. Sharing changes nothing: globals
-/// are read-only, random numbers start anew with each script, and memory and instructions are counted from
-/// the start of the script.
+/// are read-only and random numbers start anew with each script. How much memory a script takes does depend on
+/// what others left behind; so one that takes more than a little of it, or of time, is undone and starts again
+/// on a state of its own, where its limits are always met at the same instruction.
 #[derive(Clone)]
 pub struct Lua(Rc<State>);
 
@@ -87,9 +89,6 @@ impl fmt::Debug for Sha {
     }
 }
 
-/// What a script works on while it runs; empty between scripts.
-type Slot = Rc<RefCell<Option<Database>>>;
-
 struct State {
     lua: mlua::Lua,
     /// Calls a compiled script under Redis's error handler.
@@ -100,75 +99,152 @@ struct State {
     environment: Table,
     slot: Slot,
     limits: Rc<Limits>,
-    compiled: RefCell<BTreeMap<Sha, Function>>,
+    compiled: RefCell<Compiled>,
 }
 
-/// Compiled scripts that are kept; a sweep uses a handful, a hostile client cannot fill the memory.
+/// Compiled scripts, and the size of their sources.
+#[derive(Default)]
+struct Compiled {
+    scripts: BTreeMap<Sha, Script>,
+    bytes: usize,
+}
+
+/// A script that can be run.
+#[derive(Clone)]
+pub(crate) struct Script {
+    function: Function,
+    rules: Rules,
+}
+
+/// Compiled scripts that are kept, and the sources that they have at most: a sweep uses a handful, a hostile
+/// client cannot fill the memory. Their strings are part of what a script on the shared state need not allocate,
+/// so [`limits`] relies on this bound.
 const MOST_COMPILED: usize = 1_000;
+const MOST_SOURCE: usize = 1 << 20;
+const LARGEST_SOURCE: usize = 64 << 10;
 
 impl Lua {
     /// The compiled script, from the cache if any node of the thread has had it.
-    pub(crate) fn compile(&self, sha: Sha, body: &Bytes) -> Result<Function, Failure> {
-        let mut compiled = self.0.compiled.borrow_mut();
-        if let Some(script) = compiled.get(&sha) {
-            return Ok(script.clone());
-        }
-        let source = sandbox::without_shebang(body)?;
-        // The chunk's name makes messages begin with "user_script:1:", as Redis's do.
-        let chunk = self
-            .0
-            .lua
-            .load(source)
-            .set_name("@user_script")
-            .set_mode(ChunkMode::Text);
-        let script = chunk
-            .set_environment(self.0.environment.clone())
-            .into_function();
-        let script = script.map_err(|error| {
-            let text = sandbox::message(&error);
-            Failure(format!("ERR Error compiling script (new function): {text}").into())
-        })?;
-        if compiled.len() >= MOST_COMPILED {
-            compiled.clear();
-        }
-        compiled.insert(sha, script.clone());
-        Ok(script)
+    pub(crate) fn compile(&self, sha: Sha, body: &Bytes) -> Result<Script, Failure> {
+        self.0.compile(sha, body)
     }
 
-    /// Runs a script on the keys. The database comes back as the script left it, also where it failed.
+    /// Runs a script on the keys. The database comes back as the script left it, also where it failed; but as it
+    /// was before where a limit of the node's own stopped it.
     pub(crate) fn run(
         &self,
-        script: &Function,
-        (sha, body): (Sha, &[u8]),
+        script: &Script,
+        (sha, body): (Sha, &Bytes),
         keys: &[Bytes],
         values: &[Bytes],
         db: Database,
     ) -> (Database, Outcome) {
-        let state = &*self.0;
-        *state.slot.borrow_mut() = Some(db);
-        let result = state.call(script, keys, values);
-        let exhausted = state.limits.finish(&state.lua);
-        let db = state.slot.borrow_mut().take().unwrap_or_default();
-        let outcome = match &result {
-            _ if exhausted || sandbox::is_out_of_memory(&result) => Err(sandbox::killed(sha)),
-            Ok((true, value)) => convert::to_reply(value, state.limits.resp3()),
-            Ok((false, error)) => Err(sandbox::uncaught(error, sha, body)),
-            Err(error) => Err(sandbox::broken(error, sha)),
+        if script.rules.need_memory() && db.is_out_of_memory() {
+            return (db, Err(host::OUT_OF_MEMORY));
+        }
+        let arguments = (keys, values);
+        let (mut db, result) = self.0.run(script, Budget::SHARED, arguments, db);
+        if let Some(result) = result {
+            db.commit_script();
+            return (db, State::outcome(result, sha, body));
+        }
+        db.undo_script();
+        let own = match State::new() {
+            Ok(own) => own,
+            Err(error) => return (db, Err(sandbox::broken(&error, sha))),
         };
-        (db, outcome)
+        let script = match own.compile(sha, body) {
+            Ok(script) => script,
+            Err(failure) => return (db, Err(failure)),
+        };
+        let (mut db, result) = own.run(&script, Budget::OWN, arguments, db);
+        let Some(result) = result else {
+            db.undo_script();
+            return (db, Err(sandbox::killed(sha)));
+        };
+        db.commit_script();
+        (db, State::outcome(result, sha, body))
     }
 }
 
+/// What a script ended with: whether it succeeded, its value or error, and whether it spoke RESP3.
+type Ended = (mlua::Result<(bool, Value)>, bool);
+
 impl State {
+    fn compile(&self, sha: Sha, body: &Bytes) -> Result<Script, Failure> {
+        if let Some(script) = self.compiled.borrow().scripts.get(&sha) {
+            return Ok(script.clone());
+        }
+        let (rules, source) = sandbox::shebang(body)?;
+        // The chunk's name makes messages begin with "user_script:1:", as Redis's do.
+        let chunk = self
+            .lua
+            .load(source)
+            .set_name("@user_script")
+            .set_mode(ChunkMode::Text);
+        let function = chunk
+            .set_environment(self.environment.clone())
+            .into_function();
+        let function = function.map_err(|error| {
+            let text = sandbox::message(&error);
+            Failure(format!("ERR Error compiling script (new function): {text}").into())
+        })?;
+        let script = Script { function, rules };
+        self.keep(sha, body.len(), &script);
+        Ok(script)
+    }
+
+    fn keep(&self, sha: Sha, bytes: usize, script: &Script) {
+        if bytes > LARGEST_SOURCE {
+            return;
+        }
+        let mut compiled = self.compiled.borrow_mut();
+        if compiled.scripts.len() >= MOST_COMPILED || compiled.bytes + bytes > MOST_SOURCE {
+            *compiled = Compiled::default();
+        }
+        compiled.bytes += bytes;
+        compiled.scripts.insert(sha, script.clone());
+    }
+
+    /// Runs a script within that budget; no result if it needs more.
+    fn run(
+        &self,
+        script: &Script,
+        budget: Budget,
+        (keys, values): (&[Bytes], &[Bytes]),
+        mut db: Database,
+    ) -> (Database, Option<Ended>) {
+        db.begin_script();
+        *self.slot.borrow_mut() = Some(Running::new(db, script.rules));
+        let result = self.call(&script.function, budget, keys, values);
+        let resp3 = self.limits.resp3();
+        let exhausted = self.limits.finish(&self.lua);
+        let running = self.slot.borrow_mut().take();
+        let db = running.map(|running| running.db).unwrap_or_default();
+        if exhausted || sandbox::is_out_of_memory(&result) {
+            return (db, None);
+        }
+        (db, Some((result, resp3)))
+    }
+
+    fn outcome((result, resp3): Ended, sha: Sha, body: &[u8]) -> Outcome {
+        match &result {
+            Ok((true, value)) => convert::to_reply(value, resp3),
+            Ok((false, error)) => Err(sandbox::uncaught(error, sha, body)),
+            Err(error) => Err(sandbox::broken(error, sha)),
+        }
+    }
+
     fn call(
         &self,
         script: &Function,
+        budget: Budget,
         keys: &[Bytes],
         values: &[Bytes],
     ) -> mlua::Result<(bool, Value)> {
         self.globals.raw_set("KEYS", self.list(keys)?)?;
         self.globals.raw_set("ARGV", self.list(values)?)?;
-        self.limits.start(&self.lua)?;
+        self.limits.start(&self.lua, budget)?;
         self.runner.call(script)
     }
 
@@ -178,64 +254,5 @@ impl State {
             table.raw_set(index + 1, self.lua.create_string(item)?)?;
         }
         Ok(table)
-    }
-}
-
-/// What `redis.call` and `redis.pcall` need.
-struct Host {
-    slot: Slot,
-    limits: Rc<Limits>,
-    index: Index,
-}
-
-/// An error reply on its way through Lua as an error.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Raised(Cow<'static, str>);
-
-impl Host {
-    /// `redis.pcall`: an error is a table with `err`.
-    fn answer(&self, lua: &mlua::Lua, arguments: &MultiValue) -> mlua::Result<Value> {
-        convert::from_reply(lua, self.execute(arguments), self.limits.resp3())
-    }
-
-    /// `redis.call`: an error ends the script, if it does not catch it.
-    fn answer_or_raise(&self, lua: &mlua::Lua, arguments: &MultiValue) -> mlua::Result<Value> {
-        match self.execute(arguments) {
-            Reply::Error(text) => {
-                self.limits.charge(limits::ERROR);
-                Err(mlua::Error::external(Raised(text)))
-            }
-            reply => convert::from_reply(lua, reply, self.limits.resp3()),
-        }
-    }
-
-    fn execute(&self, arguments: &MultiValue) -> Reply {
-        self.limits.charge(limits::CALL);
-        let request = match convert::to_request(arguments) {
-            Ok(request) => request,
-            Err(failure) => return failure.into(),
-        };
-        match self.slot.borrow_mut().as_mut() {
-            Some(db) => dispatch(db, &self.index, &request).unwrap_or_else(Reply::from),
-            None => Reply::error("ERR no script is running"),
-        }
-    }
-}
-
-fn dispatch(db: &mut Database, index: &Index, request: &[Bytes]) -> Outcome {
-    let Some(command) = index.find(request) else {
-        return Err(Failure::of("ERR Unknown Redis command called from script"));
-    };
-    if !command.accepts(request.len()) {
-        return Err(Failure::of(
-            "ERR Wrong number of args calling Redis command from script",
-        ));
-    }
-    match command.run {
-        Run::Data(run) => run(db, request),
-        _ => Err(Failure::of(
-            "ERR This Redis command is not allowed from script",
-        )),
     }
 }

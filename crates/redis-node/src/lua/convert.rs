@@ -122,18 +122,25 @@ impl Converter {
             return Ok(Reply::error(text.to_string_lossy()));
         }
         if let Some(Value::String(text)) = field(table, "ok") {
-            let one_line = text
-                .as_bytes()
-                .iter()
-                .map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte })
-                .collect();
-            return Ok(Reply::Status(one_line));
+            return Ok(Reply::Status(one_line(&text)));
         }
         if let Some(Value::Number(number)) = field(table, "double") {
             return Ok(Reply::Double(number));
         }
         if let Some(Value::Table(map)) = field(table, "map") {
             return self.map(&map, depth);
+        }
+        if let Some(Value::Table(set)) = field(table, "set") {
+            return self.set(&set, depth);
+        }
+        if let Some(Value::String(digits)) = field(table, "big_number") {
+            return Ok(Reply::Bulk(one_line(&digits)));
+        }
+        if let Some(Value::Table(verbatim)) = field(table, "verbatim_string")
+            && let (Some(Value::String(text)), Some(Value::String(_))) =
+                (field(&verbatim, "string"), field(&verbatim, "format"))
+        {
+            return Ok(Reply::bulk(text.as_bytes().to_vec()));
         }
         let mut items = Vec::new();
         for index in 1.. {
@@ -160,10 +167,30 @@ impl Converter {
         Ok(Reply::Map(pairs))
     }
 
+    /// The members are the keys; their values say nothing.
+    fn set(&mut self, table: &Table, depth: usize) -> Outcome {
+        let mut members = Vec::new();
+        for pair in table.pairs::<Value, Value>() {
+            let (member, _) = pair.unwrap_or((Value::Nil, Value::Nil));
+            self.count()?;
+            members.push(self.convert(&member, depth + 1)?);
+        }
+        Ok(Reply::Array(members))
+    }
+
     fn count(&mut self) -> Result<(), Failure> {
         self.left = self.left.checked_sub(1).ok_or(STACK_LIMIT)?;
         Ok(())
     }
+}
+
+/// Line breaks become blanks, so that no reply can be forged.
+fn one_line(text: &mlua::LuaString) -> Bytes {
+    let bytes = text.as_bytes();
+    let bytes = bytes
+        .iter()
+        .map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte });
+    bytes.collect()
 }
 
 fn field(table: &Table, name: &str) -> Option<Value> {

@@ -2,25 +2,52 @@
 //!
 //! Redis has no such limits; it answers `BUSY` until somebody sends `SCRIPT KILL`. A simulation has nobody
 //! who would, so the node itself stops a script that does not end.
+//!
+//! How much memory a script takes from a shared state depends on what is in it: a string that is there already is
+//! not allocated again. So a script gets very little on the shared state, [`Budget::SHARED`]; with more it starts
+//! again on a new state, where the count is the same each time. A script that keeps to the small budget must never
+//! be one that the large one would have stopped. The difference between the two counts is at most what may lie
+//! around, [`GARBAGE`], and the strings of compiled scripts: together, with the small budget itself, less than
+//! 2.75 MiB. At that much, an instruction counts 1,377, so that 5,000 of them are less than ten million.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use mlua::{HookTriggers, Lua, VmState};
 
-/// Instructions of one script: a release script takes about twenty, and ten million take about 0.1 s.
-const INSTRUCTIONS: u64 = 10_000_000;
-/// How often instructions are counted while there are some left.
-const STRIDE: u32 = 10_000;
-/// What one script may allocate at all, garbage included: nothing is collected while it runs, since the
-/// moment of a collection depends on what other scripts left behind.
-const MEMORY: usize = 64 << 20;
-/// What one instruction counts, by the memory that the script has taken: joining two strings is one
-/// instruction, whatever their size. Steps, not a slope, so that a few bytes more or less, as strings shared
-/// with other scripts cause them, do not change the count.
-const WEIGHTS: [(usize, u64); 3] = [(64 << 10, 1), (1 << 20, 4), (16 << 20, 64)];
-/// With more than that in use, a script is stopped at the next count.
-const TOO_MUCH: u64 = INSTRUCTIONS;
+/// What a script may use up on a state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Budget {
+    instructions: u64,
+    /// Bytes that it may allocate at all, garbage included: nothing is collected while it runs.
+    memory: usize,
+    /// How often instructions are counted.
+    stride: u32,
+    /// Whether an instruction counts the more, the more memory the script has taken: joining two strings is one
+    /// instruction, whatever their size, and takes no memory if the result is there already.
+    weighted: bool,
+}
+
+impl Budget {
+    /// A release script takes about twenty instructions, and two commands of twenty each.
+    pub(super) const SHARED: Budget = Budget {
+        instructions: 5_000,
+        memory: 256 << 10,
+        stride: 1_000,
+        weighted: false,
+    };
+    /// About 0.1 s of plain instructions.
+    pub(super) const OWN: Budget = Budget {
+        instructions: 10_000_000,
+        memory: 16 << 20,
+        stride: 100,
+        weighted: true,
+    };
+}
+
+/// Memory that makes an instruction no more expensive, and how much more of it counts one instruction more.
+const FREE: usize = 64 << 10;
+const WEIGHT: usize = 2 << 10;
 /// What a call of a command and an error on its way count.
 pub(super) const CALL: u64 = 20;
 pub(super) const ERROR: u64 = 500;
@@ -29,6 +56,7 @@ const GARBAGE: usize = 1 << 20;
 
 #[derive(Default)]
 pub(super) struct Limits {
+    budget: Cell<Budget>,
     used: Cell<u64>,
     /// Memory in use when the script began.
     base: Cell<usize>,
@@ -40,14 +68,15 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn start(self: &Rc<Self>, lua: &Lua) -> mlua::Result<()> {
+    pub(super) fn start(self: &Rc<Self>, lua: &Lua, budget: Budget) -> mlua::Result<()> {
+        self.budget.set(budget);
         self.used.set(0);
         self.exhausted.set(false);
         self.resp3.set(false);
         self.reseed(0);
         self.base.set(lua.used_memory());
-        lua.set_memory_limit(self.base.get() + MEMORY)?;
-        self.arm(lua, STRIDE)
+        lua.set_memory_limit(self.base.get() + budget.memory)?;
+        self.arm(lua, budget.stride)
     }
 
     /// Ends the count. Answers whether the script had to be stopped.
@@ -55,7 +84,9 @@ impl Limits {
         // Zero is none. Setting a limit can only fail where the allocator has none.
         let unlimited = lua.set_memory_limit(0);
         debug_assert!(unlimited.is_ok());
-        if lua.used_memory() > 2 * self.live.get() + GARBAGE {
+        // A state of the script's own is thrown away as a whole.
+        let shared = !self.budget.get().weighted;
+        if shared && lua.used_memory() > self.live.get() + GARBAGE {
             self.collect(lua);
         }
         self.exhausted.get()
@@ -74,7 +105,7 @@ impl Limits {
     pub(super) fn charge(&self, instructions: u64) -> bool {
         let used = self.used.get().saturating_add(instructions);
         self.used.set(used);
-        if used > INSTRUCTIONS {
+        if used > self.budget.get().instructions {
             self.exhausted.set(true);
         }
         !self.exhausted.get()
@@ -86,11 +117,12 @@ impl Limits {
     }
 
     fn weight(&self, lua: &Lua) -> u64 {
+        if !self.budget.get().weighted {
+            return 1;
+        }
         let taken = lua.used_memory().saturating_sub(self.base.get());
-        WEIGHTS
-            .iter()
-            .find(|(bound, _)| taken <= *bound)
-            .map_or(TOO_MUCH, |(_, weight)| *weight)
+        let steps = taken.saturating_sub(FREE) / WEIGHT;
+        1 + u64::try_from(steps).unwrap_or(u64::MAX - 1)
     }
 
     pub(super) fn set_resp3(&self, resp3: bool) {

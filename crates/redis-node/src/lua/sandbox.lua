@@ -366,7 +366,13 @@ function redis.sha1hex(...)
   if select("#", ...) ~= 1 then
     fail("wrong number of arguments")
   end
-  return raw.sha1hex(tostring((...)))
+  local text = ...
+  if type(text) ~= "string" and type(text) ~= "number" then
+    text = ""
+  end
+  text = tostring(text)
+  if #text > 1000 then spend(#text / 10) end
+  return raw.sha1hex(text)
 end
 
 function redis.log(...)
@@ -378,12 +384,12 @@ function redis.log(...)
     fail("First argument must be a number (log level).")
   end
   if level < 0 or level > 3 then
-    fail("Invalid log level.")
+    fail("Invalid debug level.")
   end
 end
 
 function redis.setresp(...)
-  local version = ...
+  local version = tonumber((...))
   if select("#", ...) ~= 1 then
     fail("redis.setresp() requires one argument.")
   end
@@ -397,7 +403,27 @@ function redis.replicate_commands()
   return true
 end
 
-function redis.set_repl() end
+function redis.set_repl(...)
+  if select("#", ...) ~= 1 then
+    fail("redis.set_repl() requires two arguments.")
+  end
+  local flags = tonumber((...)) or 0
+  if flags ~= 0 and flags ~= 1 and flags ~= 2 and flags ~= 3 then
+    fail("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
+  end
+end
+
+function redis.acl_check_cmd(...)
+  local name = ...
+  if select("#", ...) == 0 then
+    fail("Please specify at least one argument for this redis.acl_check_cmd() call")
+  end
+  if (type(name) ~= "string" and type(name) ~= "number") or not raw.knows(tostring(name)) then
+    fail("Invalid command passed to redis.acl_check_cmd()")
+  end
+  return true
+end
+
 function redis.breakpoint() return false end
 function redis.debug() end
 

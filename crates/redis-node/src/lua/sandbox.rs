@@ -1,14 +1,14 @@
 //! The globals of scripts, and Redis's texts for scripts that fail.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use mlua::{FromLuaMulti, IntoLuaMulti, LuaOptions, MultiValue, StdLib, Table, Value};
 
+use super::host::{Host, Raised};
 use super::limits::Limits;
-use super::{Host, Raised, Sha, State};
+use super::{Compiled, Sha, State};
 use crate::command::{Failure, Index};
 
 /// Takes the raw functions, gives back the runner, the globals, and the environment of scripts.
@@ -30,7 +30,7 @@ impl State {
             environment,
             slot,
             limits,
-            compiled: RefCell::new(BTreeMap::new()),
+            compiled: RefCell::new(Compiled::default()),
         };
         state.limits.collect(&state.lua);
         Ok(state)
@@ -50,6 +50,11 @@ fn raw_functions(lua: &mlua::Lua, slot: &super::Slot, limits: &Rc<Limits>) -> ml
         lua.create_function(move |lua, args: MultiValue| host.answer_or_raise(lua, &args))?;
     let explain = lua.create_function(|_, error: mlua::Error| Ok(message(&error)))?;
     let sha1hex = |_: &mlua::Lua, text: mlua::LuaString| Ok(Sha::of(&text.as_bytes()).to_string());
+    let index = Index::new();
+    let knows = lua.create_function(move |_, name: mlua::LuaString| {
+        Ok(index.by_name(&name.as_bytes()).is_some())
+    })?;
+    raw.set("knows", knows)?;
     raw.set("pcall", answer)?;
     raw.set("call", raise)?;
     raw.set("explain", explain)?;
@@ -122,10 +127,57 @@ fn line_of_script(lua: &mlua::Lua) -> Option<usize> {
     None
 }
 
-/// The Lua part of a script that may begin with `#!lua flags=...`. The line feed stays, for the line numbers.
-pub(super) fn without_shebang(body: &Bytes) -> Result<&[u8], Failure> {
+/// What a script says about itself in its first line, `#!lua flags=...`. Without that line anything goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rules {
+    declared: bool,
+    pub(super) no_writes: bool,
+    pub(super) allow_oom: bool,
+}
+
+impl Rules {
+    const FLAGS: [&str; 5] = [
+        "no-writes",
+        "allow-oom",
+        "allow-stale",
+        "no-cluster",
+        "allow-cross-slot-keys",
+    ];
+
+    /// Whether the script as a whole is refused when there is no memory; one that says nothing may begin.
+    pub(super) fn need_memory(self) -> bool {
+        self.declared && !self.no_writes && !self.allow_oom
+    }
+
+    fn parse(words: std::str::SplitAsciiWhitespace<'_>) -> Result<Rules, Failure> {
+        let mut rules = Rules {
+            declared: true,
+            ..Rules::default()
+        };
+        for word in words {
+            let Some(flags) = word.strip_prefix("flags=") else {
+                return Err(Failure(
+                    format!("ERR Unknown lua shebang option: {word}").into(),
+                ));
+            };
+            for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
+                if !Self::FLAGS.contains(&flag) {
+                    return Err(Failure(
+                        format!("ERR Unexpected flag in script shebang: {flag}").into(),
+                    ));
+                }
+                rules.no_writes |= flag == "no-writes";
+                rules.allow_oom |= flag == "allow-oom";
+            }
+        }
+        Ok(rules)
+    }
+}
+
+/// The rules of a script and its Lua part. The line feed of the first line stays, for the line numbers.
+pub(super) fn shebang(body: &Bytes) -> Result<(Rules, &[u8]), Failure> {
     if !body.starts_with(b"#!") {
-        return Ok(body);
+        return Ok((Rules::default(), body));
     }
     let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
         return Err(Failure::of("ERR Invalid script shebang"));
@@ -138,29 +190,7 @@ pub(super) fn without_shebang(body: &Bytes) -> Result<&[u8], Failure> {
             format!("ERR Unexpected engine in script shebang: {engine}").into(),
         ));
     }
-    for word in words {
-        let Some(flags) = word.strip_prefix("flags=") else {
-            return Err(Failure(
-                format!("ERR Unknown lua shebang option: {word}").into(),
-            ));
-        };
-        const KNOWN: [&str; 5] = [
-            "no-writes",
-            "allow-oom",
-            "allow-stale",
-            "no-cluster",
-            "allow-cross-slot-keys",
-        ];
-        if let Some(unknown) = flags
-            .split(',')
-            .find(|flag| !flag.is_empty() && !KNOWN.contains(flag))
-        {
-            return Err(Failure(
-                format!("ERR Unexpected flag in script shebang: {unknown}").into(),
-            ));
-        }
-    }
-    Ok(&body[end..])
+    Ok((Rules::parse(words)?, &body[end..]))
 }
 
 /// The text of an error of the Lua library, without what it adds itself.
