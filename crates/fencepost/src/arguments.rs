@@ -86,6 +86,6 @@ pub(crate) fn answer(
     Effects {
         replies: [(connection, reply)].into_iter().collect(),
         touches: touch.into_iter().collect(),
-        close: false,
+        ..Effects::default()
     }
 }

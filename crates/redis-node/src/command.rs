@@ -9,7 +9,9 @@ mod expiry;
 mod hash;
 mod info;
 mod keys;
+mod persistence;
 mod pubsub;
+mod replication;
 mod scan;
 mod scripting;
 mod server;
@@ -55,7 +57,7 @@ pub(crate) enum Run {
 pub(crate) type Outcome = Result<Reply, Failure>;
 
 /// The text of an error reply.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure(pub(crate) Cow<'static, str>);
 
 /// Properties of a command, by the names that `COMMAND` reports.
@@ -74,6 +76,7 @@ impl Flags {
     pub(crate) const NO_AUTH: Flags = Flags(1 << 7);
     pub(crate) const PUBSUB: Flags = Flags(1 << 8);
     pub(crate) const ADMIN: Flags = Flags(1 << 9);
+    pub(crate) const NO_MULTI: Flags = Flags(1 << 10);
 
     pub(crate) const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -84,7 +87,7 @@ impl Flags {
     }
 
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 10] = [
+        const NAMES: [(Flags, &str); 11] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
@@ -95,6 +98,7 @@ impl Flags {
             (Flags::STALE, "stale"),
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
+            (Flags::NO_MULTI, "no_multi"),
         ];
         NAMES
             .into_iter()
@@ -161,7 +165,7 @@ pub(crate) const ALL_KEYS: [i64; 3] = [1, -1, 1];
 
 /// Every command, family by family.
 pub(crate) fn table() -> impl Iterator<Item = &'static Command> {
-    const FAMILIES: [&[Command]; 14] = [
+    const FAMILIES: [&[Command]; 16] = [
         client::COMMANDS,
         config::COMMANDS,
         connection::COMMANDS,
@@ -170,7 +174,9 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Command> {
         hash::COMMANDS,
         info::COMMANDS,
         keys::COMMANDS,
+        persistence::COMMANDS,
         pubsub::COMMANDS,
+        replication::COMMANDS,
         scan::COMMANDS,
         scripting::COMMANDS,
         server::COMMANDS,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::channels::Channels;
+use crate::command::Failure;
 use crate::disk::{Command, Unit};
 use crate::keyspace::{Entry, Keyspace, Value};
 use crate::{ConnectionId, Did, Eviction, Touch, UnixTime};
@@ -19,6 +20,12 @@ pub(crate) struct Database {
     now: UnixTime,
     /// While the log is replayed nothing expires and nothing is noted.
     loading: bool,
+    /// The keys are a primary's: nothing expires here until it says so, but what should have is not seen.
+    following: bool,
+    /// What runs comes from the primary, who sees all keys.
+    obeying: bool,
+    /// Why a script must not write.
+    refusal: Option<Failure>,
     /// Whether anyone reads the effects.
     recording: bool,
     effects: Unit,
@@ -80,8 +87,58 @@ impl Database {
         self.loading = loading;
     }
 
-    pub(crate) fn is_loading(&self) -> bool {
-        self.loading
+    /// Whether an expiry in the past is kept, for whoever decides what it means.
+    pub(crate) fn keeps_the_past(&self) -> bool {
+        self.loading || self.following
+    }
+
+    pub(crate) fn set_following(&mut self, following: bool) {
+        self.following = following;
+    }
+
+    pub(crate) fn set_obeying(&mut self, obeying: bool) {
+        self.obeying = obeying;
+    }
+
+    pub(crate) fn refuse_writes(&mut self, why: Option<Failure>) {
+        self.refusal = why;
+    }
+
+    /// Why writes are refused, if they are.
+    pub(crate) fn refusal(&self) -> Option<&Failure> {
+        self.refusal.as_ref()
+    }
+
+    pub(crate) fn into_keys(self) -> Keyspace {
+        self.keys
+    }
+
+    /// Takes over all keys of another node, and notes what became of the own ones.
+    pub(crate) fn replace_keys(&mut self, keys: Keyspace) {
+        let old: Vec<Bytes> = self.keys.iter().map(|(key, _)| key.clone()).collect();
+        for key in old.iter().filter(|key| keys.get(key).is_none()) {
+            self.remove(key, Did::Deleted);
+        }
+        for (key, entry) in keys.iter() {
+            let same = self
+                .keys
+                .get(key)
+                .is_some_and(|own| own.value == entry.value && own.expires_at == entry.expires_at);
+            if !same {
+                let expiry = entry.expires_at.map_or(Expiry::Clear, Expiry::At);
+                self.set(key, entry.value.clone(), expiry);
+            }
+        }
+    }
+
+    /// Removes the keys whose time has passed, without a word: a snapshot is loaded like that.
+    pub(crate) fn drop_expired(&mut self) {
+        let now = self.now_millis();
+        while let Some((when, key)) = self.keys.first_to_expire().filter(|(when, _)| now > *when) {
+            debug_assert!(*when < now);
+            let key = key.clone();
+            self.keys.remove(&key);
+        }
     }
 
     pub(crate) fn now(&self) -> UnixTime {
@@ -100,6 +157,9 @@ impl Database {
     /// The live key. One whose time has passed (now > when) is removed on the way.
     pub(crate) fn lookup(&mut self, key: &Bytes) -> Option<&Entry> {
         if self.has_expired(key) {
+            if self.following {
+                return None;
+            }
             self.expire(key);
         }
         self.keys.used(key);
@@ -115,6 +175,12 @@ impl Database {
     /// As [`Database::read`], but does not count as a use of the key: for questions about it, such as TTL.
     pub(crate) fn inspect(&mut self, key: &Bytes) -> Option<&Entry> {
         if self.has_expired(key) {
+            if self.following {
+                // It is gone for whoever asks, and waits for the primary to say so.
+                self.stats.misses += 1;
+                self.note(key, Did::Missing, None);
+                return None;
+            }
             self.expire(key);
         }
         let did = if self.keys.get(key).is_some() {
@@ -131,6 +197,9 @@ impl Database {
     /// Removes the key if its time has passed. Answers whether a live key is there; notes nothing more.
     pub(crate) fn is_live(&mut self, key: &Bytes) -> bool {
         if self.has_expired(key) {
+            if self.following {
+                return false;
+            }
             self.expire(key);
         }
         self.keys.get(key).is_some()
@@ -139,7 +208,7 @@ impl Database {
     /// Whether the key is there but a command must not see it any more.
     pub(crate) fn has_expired(&self, key: &Bytes) -> bool {
         let when = self.keys.get(key).and_then(|entry| entry.expires_at);
-        when.is_some_and(|when| !self.loading && self.now_millis() > when)
+        when.is_some_and(|when| !self.loading && !self.obeying && self.now_millis() > when)
     }
 
     /// Sets a value. The caller has looked the key up before.

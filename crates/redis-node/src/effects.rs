@@ -1,9 +1,11 @@
 //! What a call on the node leads to: replies, and what was done to which key.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use crate::{ConnectionId, Reply, UnixTime};
+use crate::{ConnectionId, LinkEffect, Reply, Stop, UnixTime};
 
 /// Everything that one call on the node wants done outside of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +16,44 @@ pub struct Effects {
     pub touches: SmallVec<[Touch; 1]>,
     /// Close the connection that made the request, after its replies.
     pub close: bool,
+    /// What is to be done to links with other nodes, in order.
+    pub links: Vec<LinkEffect>,
+    /// Requests that had to wait and were carried out in this call, in order: while the node stood still, or behind
+    /// a `WAIT`. The request that the call brought is not among them, unless it waited first.
+    pub delayed: Vec<Delayed>,
+    /// The process ends by itself, by `SHUTDOWN` or because its disk refuses: call [`crate::Node::stop`] with this.
+    pub exit: Option<Stop>,
+}
+
+/// A request that was carried out later than it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delayed {
+    /// Who had made it.
+    pub connection: ConnectionId,
+    /// The command's name and its arguments.
+    pub request: Vec<Bytes>,
+    /// Which of [`Effects::touches`] are its own.
+    pub touches: Range<usize>,
+}
+
+impl Effects {
+    /// Adds what happened after this.
+    pub(crate) fn append(&mut self, later: Effects) {
+        let before = self.touches.len();
+        self.replies.extend(later.replies);
+        self.touches.extend(later.touches);
+        self.links.extend(later.links);
+        self.delayed
+            .extend(later.delayed.into_iter().map(|delayed| {
+                let Range { start, end } = delayed.touches;
+                Delayed {
+                    touches: start + before..end + before,
+                    ..delayed
+                }
+            }));
+        self.close |= later.close;
+        self.exit = later.exit.or(self.exit);
+    }
 }
 
 /// What a command did to one key, also when it did nothing.

@@ -1,4 +1,4 @@
-//! One Redis 7.0 server without input or output: keyspace, commands, Lua, persistence.
+//! One Redis 7.0 server without input or output: keyspace, commands, Lua, persistence, replication.
 //!
 //! [`Node`] is a state machine. Whoever owns it passes requests and the wall clock in and carries the
 //! [`Effects`] out; it reads no clock, draws no randomness, opens no socket and starts no thread. So the
@@ -30,10 +30,13 @@ mod eviction;
 mod fields;
 mod glob;
 mod keyspace;
+mod links;
 mod lua;
 mod node;
 mod number;
 mod parameters;
+mod persistence;
+mod replication;
 mod reply;
 pub mod request;
 pub mod server;
@@ -41,12 +44,13 @@ mod session;
 mod sleep;
 mod time;
 
-pub use config::{Config, Fsync, Persistence};
+pub use config::{Address, Config, DiskTimes, Fsync, Persistence, ReplicationConfig, SavePoint};
 pub use disk::{Disk, Stop};
-pub use effects::{Did, Effects, Touch};
+pub use effects::{Delayed, Did, Effects, Touch};
 pub use eviction::Eviction;
 pub use lua::Lua;
 pub use node::Node;
+pub use replication::{LinkEffect, LinkId};
 pub use reply::{Protocol, Reply};
 pub use session::ConnectionId;
 pub use time::UnixTime;

@@ -139,6 +139,12 @@ impl Lua {
         values: &[Bytes],
         db: Database,
     ) -> (Database, Outcome) {
+        if script.rules.write()
+            && let Some(why) = db.refusal()
+        {
+            let why = why.clone();
+            return (db, Err(why));
+        }
         if script.rules.need_memory() && db.is_out_of_memory() {
             return (db, Err(host::OUT_OF_MEMORY));
         }

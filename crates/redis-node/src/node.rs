@@ -9,11 +9,11 @@ use crate::command::{self, Failure, Index, Outcome, Run, Scripts};
 use crate::database::Database;
 use crate::disk::Unit;
 use crate::lua::Sha;
+use crate::persistence::Keeper;
+use crate::replication::Replication;
 use crate::session::Session;
 use crate::sleep::Sleep;
-use crate::{
-    Config, ConnectionId, Disk, Effects, Lua, Persistence, Protocol, Reply, Stop, UnixTime,
-};
+use crate::{Config, ConnectionId, Disk, Effects, Lua, Protocol, Reply, Stop, UnixTime};
 
 /// The version that the node answers as.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
@@ -30,7 +30,8 @@ const ROUNDS: usize = 50;
 #[derive(Debug)]
 pub struct Node {
     config: Config,
-    disk: Disk,
+    keeper: Keeper,
+    replication: Replication,
     db: Database,
     lua: Lua,
     scripts: Scripts,
@@ -42,6 +43,13 @@ pub struct Node {
     /// `DEBUG SET-ACTIVE-EXPIRE 0` switches the active cycle off.
     pub(crate) active_expire: bool,
     close: bool,
+    /// The command that runs now is answered later, or not at all.
+    silent: bool,
+    /// A transaction runs.
+    executing: bool,
+    /// The disk is being read until then.
+    loaded_at: Option<UnixTime>,
+    exit: Exit,
     /// Connections that the node closed on its own, until the caller asks for them.
     closed: Vec<ConnectionId>,
     pub(crate) sleep: Sleep,
@@ -57,15 +65,26 @@ pub(crate) struct Traffic {
     pub(crate) errors: u64,
 }
 
+/// How the process is about to end by itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exit {
+    how: Option<Stop>,
+    /// Nobody hears from it any more.
+    done: bool,
+    /// What `SHUTDOWN` said about a last snapshot.
+    saves: Option<bool>,
+}
+
 impl Node {
     /// Starts a server on what a former one left on its disk, and loads it.
     ///
     /// Expiry times on the disk are absolute: a key whose time passed while the node was down is loaded, and
-    /// is missing for the first command that asks.
+    /// is missing for the first command that asks. (A snapshot is loaded without such keys, as Redis does it.)
     pub fn boot(config: Config, disk: Disk, lua: Lua, now: UnixTime) -> Node {
         let mut node = Node {
+            keeper: Keeper::new(&config, disk, now),
+            replication: Replication::new(config.replication.clone(), &config.run_id, now),
             config,
-            disk,
             db: Database::default(),
             lua,
             scripts: Scripts::default(),
@@ -75,6 +94,10 @@ impl Node {
             cycle_resumes: None,
             active_expire: true,
             close: false,
+            silent: false,
+            executing: false,
+            loaded_at: None,
+            exit: Exit::default(),
             closed: Vec::new(),
             sleep: Sleep::default(),
             traffic: Traffic::default(),
@@ -82,10 +105,9 @@ impl Node {
         };
         node.db
             .keep_order_of_use(node.config.eviction.needs_order_of_use());
-        if node.config.persistence != Persistence::None {
-            node.load(now);
-            node.db.record(true);
-        }
+        node.db.set_following(node.replication.is_replica());
+        node.load(now);
+        node.record_if_needed();
         node
     }
 
@@ -96,9 +118,10 @@ impl Node {
 
     /// A connection is gone; what it had queued, watched and subscribed to is forgotten.
     pub fn disconnected(&mut self, connection: ConnectionId) {
-        if self.sleep.is_asleep() {
+        if self.is_still() {
             return self.sleep.disconnected(connection);
         }
+        self.replication.forget_waiter(connection);
         if self.sessions.contains_key(&connection) {
             self.unwatch(connection);
             self.db.channels_mut().forget(connection);
@@ -113,28 +136,40 @@ impl Node {
         connection: ConnectionId,
         request: &[Bytes],
     ) -> Effects {
-        if request.is_empty() {
+        if request.is_empty() || self.exit.done {
             return Effects::default();
         }
-        if self.sleep.is_asleep() {
+        if self.is_still() {
             return self.handle_asleep(now, connection, request);
         }
-        let effects = self.handle_awake(now, connection, request);
-        self.fall_asleep(now, effects)
+        if self.replication.holds_up(connection) {
+            self.replication.put_off(connection, request);
+            return Effects::default();
+        }
+        let effects = self.run(now, connection, request);
+        self.conclude(now, effects)
     }
 
-    pub(crate) fn handle_awake(
+    /// Carries out a request. What it changed is not written yet: see [`Node::conclude`].
+    pub(crate) fn run(
         &mut self,
         now: UnixTime,
         connection: ConnectionId,
         request: &[Bytes],
     ) -> Effects {
         self.db.begin(now);
+        self.refuse_writes();
         self.close = false;
+        let offset = self.replication.offset();
         let reply = self.process(connection, request);
         let effects = self.finish();
+        if self.replication.offset() != offset {
+            self.session(connection).written = self.replication.offset();
+        }
         let mut replies = SmallVec::from_vec(self.db.channels_mut().take_outbox());
-        replies.push((connection, reply));
+        if !std::mem::take(&mut self.silent) {
+            replies.push((connection, reply));
+        }
         Effects {
             replies,
             close: self.close,
@@ -150,18 +185,31 @@ impl Node {
         std::mem::take(&mut self.closed)
     }
 
-    /// When [`Node::tick`] wants to be called; `None` while no key will ever expire.
+    /// When [`Node::tick`] wants to be called; `None` while time alone brings nothing about.
     ///
-    /// By the node's own wall clock: if the clock is stepped, the instant moves with it.
+    /// By the node's own wall clock: if the clock is stepped, the instant moves with it. It may lie in the past.
     pub fn next_deadline(&self) -> Option<UnixTime> {
-        if let Some(until) = self.sleep.until() {
-            return Some(until);
+        if self.exit.done {
+            return None;
         }
+        if self.is_still() {
+            return self.still_until();
+        }
+        if self.loaded_at.is_some() {
+            return self.loaded_at;
+        }
+        let persistence = self.keeper.next_deadline();
+        let replication = self.replication.next_deadline();
+        let deadlines = [self.expiry_deadline(), persistence, replication];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn expiry_deadline(&self) -> Option<UnixTime> {
         let (when, _) = self
             .db
             .keys()
             .first_to_expire()
-            .filter(|_| self.active_expire)?;
+            .filter(|_| self.active_expire && !self.replication.is_replica())?;
         let due = UnixTime::from_redis(*when).as_millis();
         // An expiry beyond what nanoseconds can say never comes.
         if due == UnixTime(u64::MAX).as_millis() {
@@ -171,12 +219,34 @@ impl Node {
         Some(self.cycle_resumes.map_or(due, |resumes| due.max(resumes)))
     }
 
-    /// Lets the active cycle remove what has expired (now >= when). Does nothing if called too early.
+    /// Does what time alone brings about: keys expire, the disk has done its work, replicas are heard or not.
+    /// Does nothing if called too early.
     pub fn tick(&mut self, now: UnixTime) -> Effects {
-        if self.sleep.is_asleep() {
-            return self.wake(now);
+        if self.exit.done {
+            return Effects::default();
         }
+        let mut effects = Effects::default();
+        if self.is_still() {
+            effects = self.wake(now);
+        }
+        if self.is_still() || self.loaded_at.is_some_and(|loaded| now < loaded) {
+            return effects;
+        }
+        self.loaded_at = None;
         self.db.begin(now);
+        if !self.replication.is_replica() {
+            self.expire_actively(now);
+        }
+        let mut more = self.finish();
+        self.replication.tick_upstream(now);
+        self.replication.tick_followers(now);
+        self.keeper.begin_what_is_due(now, self.db.keys());
+        self.release_waiters(now, &mut more);
+        effects.append(self.conclude(now, more));
+        effects
+    }
+
+    fn expire_actively(&mut self, now: UnixTime) {
         let mut rounds = if self.active_expire { 0 } else { ROUNDS };
         while rounds < ROUNDS && self.db.expire_due(KEYS_A_ROUND) == KEYS_A_ROUND {
             rounds += 1;
@@ -184,12 +254,31 @@ impl Node {
         let next = (now.as_millis() / CYCLE_MILLIS + 1).saturating_mul(CYCLE_MILLIS);
         self.cycle_resumes =
             (rounds == ROUNDS && self.active_expire).then(|| UnixTime::from_millis(next));
-        self.finish()
     }
 
     /// Stops the server; the disk is what the next one boots from.
-    pub fn stop(self, how: Stop, _now: UnixTime) -> Disk {
-        self.disk.after(how)
+    pub fn stop(self, how: Stop, now: UnixTime) -> Disk {
+        let loading = self.loaded_at.is_some_and(|loaded| now < loaded);
+        let saves = if loading {
+            Some(false)
+        } else {
+            self.exit.saves
+        };
+        self.keeper.stop(how, now, saves, self.db.keys())
+    }
+
+    /// The disk stops answering (a fault): no fsync and no snapshot ends before that time, by the node's clock.
+    ///
+    /// With `always` replies wait for it; with `everysec` writes are put off for two seconds, then they wait, too.
+    /// A later call replaces the time of an earlier one; a time that has passed ends the stall.
+    pub fn stall_fsync(&mut self, now: UnixTime, until: UnixTime) {
+        self.keeper.stall(now, until);
+    }
+
+    /// The disk has no space left (a fault), or has some again: with `always` the next write ends the server, else
+    /// writes are answered with `MISCONF` once one has failed.
+    pub fn set_disk_full(&mut self, full: bool) {
+        self.keeper.set_full(full);
     }
 
     /// The protocol that replies to this connection are to be encoded in.
@@ -265,14 +354,15 @@ impl Node {
         reply
     }
 
-    /// Writes what the unit did to the log, before the caller sends the reply.
-    fn finish(&mut self) -> Effects {
+    /// Hands what the unit did to the log and to the replicas.
+    pub(crate) fn finish(&mut self) -> Effects {
         let (unit, touches) = self.db.finish();
         if !unit.is_empty() {
-            self.disk.append(unit);
-            self.disk.sync();
-            if self.disk.wants_rewrite() {
-                self.disk.rewrite(self.db.keys());
+            if !self.replication.is_replica() {
+                self.replication.feed(&unit);
+            }
+            if self.keeper.records() {
+                self.keeper.note(unit);
             }
         }
         Effects {
@@ -281,14 +371,50 @@ impl Node {
         }
     }
 
+    /// The end of a turn of the server's loop: first the log is written, then what is to go out goes out.
+    pub(crate) fn conclude(&mut self, now: UnixTime, mut effects: Effects) -> Effects {
+        if self.keeper.has_log() {
+            if !self.keeper.flush(now) {
+                self.exit.how = Some(Stop::Kill);
+                effects.replies.clear();
+            }
+            self.keeper.rewrite_if_grown(now, self.db.keys());
+        }
+        self.replication.ask_for_ack();
+        self.replication.take_outbox(&mut effects.links);
+        if let Some(how) = self.exit.how.take() {
+            self.exit.done = true;
+            effects.exit = Some(how);
+            return effects;
+        }
+        self.fall_asleep(now, effects)
+    }
+
+    /// The log if there is one to be, else the last snapshot.
     fn load(&mut self, now: UnixTime) {
         self.db.begin(now);
         self.db.set_loading(true);
-        let log: Vec<Unit> = self.disk.units().to_vec();
-        for command in log.iter().flatten() {
+        let disk = self.keeper.disk();
+        let from_log = self.keeper.has_log();
+        let units: Vec<Unit> = match disk.snapshot() {
+            Some(snapshot) if !from_log => snapshot.to_vec(),
+            _ => disk.units().to_vec(),
+        };
+        for command in units.iter().flatten() {
             self.call_for_log(command);
         }
         self.db.set_loading(false);
+        if !from_log && !self.replication.is_replica() {
+            self.db.drop_expired();
+        }
+        let loaded = now.after(self.config.disk.loading_takes);
+        self.loaded_at = Some(loaded).filter(|loaded| !units.is_empty() && *loaded > now);
+    }
+
+    /// Someone has to read what changes: the disk, or replicas.
+    pub(crate) fn record_if_needed(&mut self) {
+        self.db
+            .record(self.keeper.records() || self.replication.records());
     }
 
     fn call_for_log(&mut self, request: &[Bytes]) {
@@ -316,6 +442,27 @@ impl Node {
             Ok(command) => self.call(connection, command, request),
             Err(failure) => failure.into(),
         }
+    }
+
+    /// Executes the commands of a transaction.
+    pub(crate) fn execute_all(&mut self, connection: ConnectionId, queued: &[Vec<Bytes>]) -> Reply {
+        self.executing = true;
+        let replies = queued
+            .iter()
+            .map(|request| self.execute(connection, request));
+        let replies = Reply::Array(replies.collect());
+        self.executing = false;
+        replies
+    }
+
+    /// Whether a transaction runs: what would make it wait must not.
+    pub(crate) fn is_executing(&self) -> bool {
+        self.executing
+    }
+
+    /// The command that runs now is answered later, or not at all.
+    pub(crate) fn answer_nothing(&mut self) {
+        self.silent = true;
     }
 
     pub(crate) fn close_after_reply(&mut self) {
@@ -348,6 +495,8 @@ impl Node {
 
     /// Puts a configuration into force that differs from the present one.
     pub(crate) fn reconfigure(&mut self, config: Config) {
+        self.keeper.reconfigure(&config);
+        self.replication.reconfigure(&config.replication);
         self.db
             .keep_order_of_use(config.eviction.needs_order_of_use());
         self.config = config;
@@ -415,5 +564,64 @@ impl Node {
         let (db, outcome) = self.lua.run(&script, (sha, &body), keys, values, db);
         self.db = db;
         outcome
+    }
+}
+
+/// Persistence and replication, for the commands that concern them.
+impl Node {
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    pub(crate) fn keeper_mut(&mut self) -> &mut Keeper {
+        &mut self.keeper
+    }
+
+    pub(crate) fn replication(&self) -> &Replication {
+        &self.replication
+    }
+
+    pub(crate) fn replication_mut(&mut self) -> &mut Replication {
+        &mut self.replication
+    }
+
+    /// Both, with the keys, for what reads the keys.
+    pub(crate) fn parts(&mut self) -> (&mut Keeper, &mut Replication, &mut Database) {
+        (&mut self.keeper, &mut self.replication, &mut self.db)
+    }
+
+    pub(crate) fn commands(&self) -> &Index {
+        &self.commands
+    }
+
+    /// Whether the disk is still being read.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.loaded_at.is_some_and(|loaded| self.db.now() < loaded)
+    }
+
+    pub(crate) fn has_exited(&self) -> bool {
+        self.exit.done
+    }
+
+    pub(crate) fn save(&mut self) -> Result<(), Failure> {
+        self.keeper.save(self.db.now(), self.db.keys())
+    }
+
+    pub(crate) fn begin_save(&mut self) {
+        self.keeper.begin_save(self.db.now(), self.db.keys());
+    }
+
+    pub(crate) fn begin_rewrite(&mut self) {
+        self.keeper.begin_rewrite(self.db.now(), self.db.keys());
+    }
+
+    /// `SHUTDOWN`: ends the server after this command, unless a last snapshot is wanted and cannot be written.
+    pub(crate) fn shut_down(&mut self, saves: Option<bool>, force: bool) -> bool {
+        if !force && self.keeper.is_full() && self.keeper.saves_at_shutdown(saves) {
+            return false;
+        }
+        self.exit.how = Some(Stop::Shutdown);
+        self.exit.saves = saves;
+        true
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     pub(crate) name: Option<Bytes>,
     pub(crate) transaction: Option<Transaction>,
+    /// How far the stream to the replicas had come after its last write: what WAIT waits for.
+    pub(crate) written: u64,
     /// Keys of WATCH, with whether each had already expired then.
     pub(crate) watched: Vec<(Bytes, bool)>,
     /// `CLIENT NO-EVICT`; remembered and shown, as clients are never evicted here.
@@ -54,6 +56,8 @@ pub(crate) struct Transaction {
     pub(crate) broken: bool,
     /// A queued command needs memory: EXEC does, too.
     pub(crate) needs_memory: bool,
+    /// A queued command writes: EXEC does, too.
+    pub(crate) writes: bool,
 }
 
 /// What a client may queue in MULTI before it is refused, and what a command counts besides its bytes.
@@ -63,6 +67,7 @@ const OVERHEAD: usize = 64;
 impl Transaction {
     pub(crate) fn queue(&mut self, command: &Command, request: &[Bytes]) -> Reply {
         self.needs_memory |= command.flags.has(Flags::DENYOOM);
+        self.writes |= command.flags.has(Flags::WRITE);
         self.bytes += request
             .iter()
             .map(|argument| argument.len() + OVERHEAD)

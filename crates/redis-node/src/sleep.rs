@@ -1,14 +1,19 @@
-//! `DEBUG SLEEP`: a server that answers nobody for a while, and then everybody.
+//! A server that answers nobody for a while, and then everybody: `DEBUG SLEEP`, or a disk that has to be waited
+//! for.
 //!
-//! The node has no thread to block. While it sleeps it keeps what arrives, also that connections were lost, and
-//! acts on it in that order when it wakes: at the first call whose time is not before the end of the sleep.
+//! The node has no thread to block. While it stands still it keeps what arrives, also that connections were lost,
+//! and acts on it in that order when it goes on: at the first call whose time is not before the end. What it did
+//! in one turn is written to the log once, as Redis does it.
 
 use bytes::Bytes;
 
+use crate::effects::Delayed;
+use crate::links::LinkEvent;
 use crate::node::Node;
+use crate::replication::LinkId;
 use crate::{ConnectionId, Effects, UnixTime};
 
-/// What waits for the node to wake up.
+/// What waits for the node to go on.
 #[derive(Debug, Default)]
 pub(crate) struct Sleep {
     /// Wanted by the command that runs now.
@@ -25,6 +30,7 @@ pub(crate) struct Sleep {
 enum Arrived {
     Request(ConnectionId, Vec<Bytes>),
     Disconnected(ConnectionId),
+    Link(LinkId, LinkEvent),
 }
 
 /// What may arrive meanwhile; with more the connection is closed, as with Redis's limit on what a client sends.
@@ -32,14 +38,6 @@ const MOST_BYTES: usize = 64 << 20;
 const OVERHEAD: usize = 64;
 
 impl Sleep {
-    pub(crate) fn is_asleep(&self) -> bool {
-        self.until.is_some()
-    }
-
-    pub(crate) fn until(&self) -> Option<UnixTime> {
-        self.until
-    }
-
     /// The node falls asleep when the command that runs now is done.
     pub(crate) fn fall(&mut self, nanos: u64) {
         self.nanos = Some(self.nanos.unwrap_or(0).saturating_add(nanos));
@@ -47,6 +45,11 @@ impl Sleep {
 
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
         self.arrived.push(Arrived::Disconnected(connection));
+    }
+
+    /// Keeps what a link brought. A link is as trusted as the node itself, so there is no limit.
+    pub(crate) fn keep_link(&mut self, link: LinkId, event: LinkEvent) {
+        self.arrived.push(Arrived::Link(link, event));
     }
 
     /// Keeps a request. Answers whether there was room.
@@ -65,16 +68,30 @@ impl Sleep {
 }
 
 impl Node {
-    /// After a command that wanted to sleep nothing is answered yet.
+    /// Whether the node stands still, or will when the present turn is over.
+    pub(crate) fn is_still(&self) -> bool {
+        self.sleep.until.is_some() || self.sleep.nanos.is_some() || self.keeper().waits()
+    }
+
+    pub(crate) fn still_until(&self) -> Option<UnixTime> {
+        self.sleep.until.max(self.keeper().stands_still())
+    }
+
+    /// After a turn that made the node stand still nothing is answered yet.
     pub(crate) fn fall_asleep(&mut self, now: UnixTime, mut effects: Effects) -> Effects {
-        let Some(nanos) = self.sleep.nanos.take() else {
+        if !self.is_still() {
             return effects;
-        };
+        }
+        if let Some(nanos) = self.sleep.nanos.take() {
+            self.sleep.until = Some(UnixTime(now.0.saturating_add(nanos)));
+        }
         let asker = effects.replies.last().map(|(connection, _)| *connection);
-        self.sleep.until = Some(UnixTime(now.0.saturating_add(nanos)));
-        self.sleep.held.replies = std::mem::take(&mut effects.replies);
-        self.sleep.held_close = asker.filter(|_| effects.close).into_iter().collect();
+        self.sleep
+            .held_close
+            .extend(asker.filter(|_| effects.close));
         effects.close = false;
+        self.sleep.held.replies.append(&mut effects.replies);
+        self.sleep.held.links.append(&mut effects.links);
         effects
     }
 
@@ -96,31 +113,60 @@ impl Node {
 
     /// Answers what was held back and acts on what arrived since, if it is time.
     pub(crate) fn wake(&mut self, now: UnixTime) -> Effects {
-        if self.sleep.until.is_some_and(|until| now < until) {
+        self.keeper_mut().settle(now);
+        if self.sleep.until.is_some_and(|until| now < until) || self.keeper().waits() {
             return Effects::default();
         }
         let slept = std::mem::take(&mut self.sleep);
         let mut effects = slept.held;
         let mut gone = slept.held_close;
+        let mut turn = Effects::default();
         let mut arrived = slept.arrived.into_iter();
-        while let (false, Some(next)) = (self.sleep.is_asleep(), arrived.next()) {
+        while let (false, Some(next)) = (self.is_still(), arrived.next()) {
             match next {
                 Arrived::Disconnected(connection) => self.disconnected(connection),
+                Arrived::Link(link, event) => self.act_on_link(now, link, event, &mut turn),
                 Arrived::Request(connection, _) if gone.contains(&connection) => {}
                 Arrived::Request(connection, request) => {
-                    let more = self.handle(now, connection, &request);
-                    if more.close {
+                    if self.run_delayed(now, connection, request, &mut turn) {
                         gone.push(connection);
                     }
-                    effects.replies.extend(more.replies);
-                    effects.touches.extend(more.touches);
                 }
             }
         }
-        // One of the requests was another sleep.
+        // One of the requests made the node stand still again.
         self.sleep.arrived.extend(arrived);
-        gone.into_iter()
-            .for_each(|connection| self.close_other(connection));
+        if !self.is_still() {
+            gone.into_iter()
+                .for_each(|connection| self.close_other(connection));
+        } else {
+            self.sleep.held_close.extend(gone);
+        }
+        effects.append(self.conclude(now, turn));
         effects
+    }
+
+    /// Carries out a request that had to wait. Answers whether its connection is to be closed.
+    pub(crate) fn run_delayed(
+        &mut self,
+        now: UnixTime,
+        connection: ConnectionId,
+        request: Vec<Bytes>,
+        turn: &mut Effects,
+    ) -> bool {
+        if self.replication().holds_up(connection) {
+            self.replication_mut().put_off(connection, &request);
+            return false;
+        }
+        let mut effects = self.run(now, connection, &request);
+        let close = std::mem::take(&mut effects.close);
+        let touches = 0..effects.touches.len();
+        effects.delayed.push(Delayed {
+            connection,
+            request,
+            touches,
+        });
+        turn.append(effects);
+        close
     }
 }

@@ -119,7 +119,7 @@ fn expire(
 /// Gives a live key that expiry.
 pub(super) fn expire_at(db: &mut Database, key: &Bytes, when: i64) {
     // A time that has passed deletes at once, but not while loading: then a later command may prolong it.
-    if when <= db.now_millis() && !db.is_loading() {
+    if when <= db.now_millis() && !db.keeps_the_past() {
         db.delete(key);
         db.propagate([&Bytes::from_static(b"DEL"), key]);
     } else {

@@ -110,7 +110,7 @@ fn clients(node: &Node, lines: &mut Lines) {
     lines.add("connected_clients", node.sessions().len());
     lines.add("cluster_connections", 0);
     lines.add("maxclients", 10_000);
-    lines.add("blocked_clients", 0);
+    lines.add("blocked_clients", node.replication().waiting());
     lines.add("tracking_clients", 0);
     lines.add("clients_in_timeout_table", 0);
 }
@@ -149,9 +149,10 @@ fn human(bytes: u64) -> String {
     })
 }
 
-fn persistence(_: &Node, lines: &mut Lines) {
-    lines.add("loading", 0);
-    lines.add("async_loading", 0);
+fn persistence(node: &Node, lines: &mut Lines) {
+    for (name, value) in node.keeper().info(node.is_loading()) {
+        lines.add(name, value);
+    }
 }
 
 fn stats(node: &Node, lines: &mut Lines) {
@@ -168,9 +169,10 @@ fn stats(node: &Node, lines: &mut Lines) {
     lines.add("total_error_replies", node.traffic.errors);
 }
 
-fn replication(_: &Node, lines: &mut Lines) {
-    lines.add("role", "master");
-    lines.add("connected_slaves", 0);
+fn replication(node: &Node, lines: &mut Lines) {
+    for (name, value) in node.replication().info(node.data().now()) {
+        lines.add(&name, value);
+    }
 }
 
 /// The node takes no time.

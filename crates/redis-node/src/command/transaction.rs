@@ -65,11 +65,7 @@ fn exec(node: &mut Node, connection: ConnectionId, _: &[Bytes]) -> Outcome {
     if changed {
         return Ok(Reply::NilArray);
     }
-    let replies = transaction
-        .queued
-        .iter()
-        .map(|request| node.execute(connection, request));
-    Ok(Reply::Array(replies.collect()))
+    Ok(node.execute_all(connection, &transaction.queued))
 }
 
 fn watch(node: &mut Node, connection: ConnectionId, request: &[Bytes]) -> Outcome {

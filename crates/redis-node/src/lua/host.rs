@@ -63,6 +63,9 @@ impl Running {
                 "ERR Write commands are not allowed from read-only scripts.",
             ));
         }
+        if writes && let Some(why) = self.db.refusal() {
+            return Err(why.clone());
+        }
         let spared = self.wrote || self.rules.allow_oom;
         if command.flags.has(Flags::DENYOOM) && self.db.is_out_of_memory() && !spared {
             return Err(OUT_OF_MEMORY);

@@ -144,6 +144,11 @@ impl Rules {
         "allow-cross-slot-keys",
     ];
 
+    /// Whether the script as a whole counts as a command that writes.
+    pub(super) fn write(self) -> bool {
+        self.declared && !self.no_writes
+    }
+
     /// Whether the script as a whole is refused when there is no memory; one that says nothing may begin.
     pub(super) fn need_memory(self) -> bool {
         self.declared && !self.no_writes && !self.allow_oom
