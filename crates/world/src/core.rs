@@ -82,6 +82,8 @@ pub(crate) struct HostState {
     entropy: RefCell<Stream>,
     pub(crate) service: Option<RefCell<Box<dyn Service>>>,
     pub(crate) program: Option<Program>,
+    /// Like the program, but nobody waits for its end.
+    pub(crate) daemon: Option<Program>,
     /// How much faster than true time the clocks run, in parts per million, all faults together.
     pub(crate) rate_ppm: Cell<i64>,
     /// The machine sleeps.
@@ -104,6 +106,7 @@ impl HostState {
         index: usize,
         service: Option<Box<dyn Service>>,
         program: Option<Program>,
+        daemon: Option<Program>,
     ) -> Self {
         let host = &plan.hosts[index];
         let clock = Segment {
@@ -122,6 +125,7 @@ impl HostState {
             entropy: RefCell::new(Stream::new(plan.seed, &format!("{}/entropy", host.name))),
             service: service.map(RefCell::new),
             program,
+            daemon,
             rate_ppm: Cell::new(host.rate_ppm),
             suspended: Cell::new(false),
             crashed_at: Cell::new(WALL_START),

@@ -122,6 +122,9 @@ impl Core {
         self.engine.started(self, host);
         // Wake-ups of the former process may stand in the way of the new one's.
         self.executor.resume(host);
+        if let Some(daemon) = &state.daemon {
+            self.spawn(host, daemon(host));
+        }
         if let Some(program) = &state.program {
             let task = program(host);
             self.spawn(

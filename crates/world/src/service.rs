@@ -1,7 +1,7 @@
 //! What a server host runs, whatever the engine: requests in, replies out, time passed in.
 
 use bytes::Bytes;
-use redis_node::{ConnectionId, Effects, Protocol, UnixTime};
+use redis_node::{Address, ConnectionId, Effects, LinkId, Protocol, UnixTime};
 
 use crate::Host;
 use fencepost_checker::history::Crash;
@@ -27,6 +27,18 @@ pub trait Service {
     }
     /// Does what time alone brings about.
     fn tick(&mut self, _now: UnixTime) -> Effects {
+        Effects::default()
+    }
+    /// A link to another server, which this one or the other asked for, is open.
+    fn link_opened(&mut self, _now: UnixTime, _link: LinkId, _peer: &Address) -> Effects {
+        Effects::default()
+    }
+    /// Bytes have come over a link.
+    fn link_received(&mut self, _now: UnixTime, _link: LinkId, _bytes: Bytes) -> Effects {
+        Effects::default()
+    }
+    /// A link is closed, or could not be opened.
+    fn link_closed(&mut self, _now: UnixTime, _link: LinkId) -> Effects {
         Effects::default()
     }
     /// Carries out a command of the operator; nobody reads the reply.

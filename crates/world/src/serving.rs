@@ -3,11 +3,15 @@
 use bytes::Bytes;
 use fencepost_checker::ClockKind;
 use fencepost_checker::history::{Attempt, Creator, Did, Name, Role, What};
-use redis_node::{ConnectionId, Effects, Touch};
+use redis_node::{Address, ConnectionId, Effects, LinkEffect, LinkId, Reply, Touch, UnixTime};
 
 use crate::core::{Core, Process, text};
 use crate::host::Host;
 use crate::queue::Due;
+use crate::service::Service;
+
+/// Where every server listens.
+pub(crate) const PORT: u16 = 6379;
 
 /// A request as it arrived.
 pub(crate) struct Request<'a> {
@@ -15,6 +19,17 @@ pub(crate) struct Request<'a> {
     pub(crate) peer: Host,
     pub(crate) connection: ConnectionId,
     pub(crate) arguments: &'a [Bytes],
+}
+
+/// What a request is answered with.
+#[derive(Default)]
+pub(crate) struct Answered {
+    /// To the connection that it came on, in order.
+    pub(crate) replies: Vec<(ConnectionId, Reply)>,
+    /// Whether it met a key.
+    pub(crate) keyed: bool,
+    /// Whether the connection is closed afterwards.
+    pub(crate) close: bool,
 }
 
 /// Whose doing it was.
@@ -26,24 +41,91 @@ enum Doer<'a> {
 }
 
 impl Core {
-    /// Carries out a request. A command that met a key is an event that faults can be set on.
-    pub(crate) fn serve(&self, request: &Request<'_>) -> Effects {
-        let Some(service) = &self.of(request.server).service else {
-            return Effects::default();
+    /// Carries out a request and returns what is to be answered. A command that met a key is an event that faults can be
+    /// set on.
+    pub(crate) fn serve(&self, request: &Request<'_>) -> Answered {
+        let server = request.server;
+        let Some(service) = &self.of(server).service else {
+            return Answered::default();
         };
-        let effects = service.borrow_mut().handle(
-            self.wall(request.server),
-            request.connection,
-            request.arguments,
-        );
+        let now = self.wall(server);
+        let effects = service
+            .borrow_mut()
+            .handle(now, request.connection, request.arguments);
+        let keyed = !effects.touches.is_empty();
+        self.record_touches(server, Doer::Client(request), &effects);
+        if keyed {
+            self.notify(server, "applied", Some(request.peer));
+        }
+        let (own, others) = effects
+            .replies
+            .into_iter()
+            .partition(|(to, _)| *to == request.connection);
+        self.carry(server, others, effects.links);
+        Answered {
+            replies: own,
+            keyed,
+            close: effects.close,
+        }
+    }
+
+    /// What a service does by itself: in time, or for a link or an operator.
+    fn act(
+        &self,
+        host: Host,
+        doer: Doer<'_>,
+        act: impl FnOnce(&mut dyn Service, UnixTime) -> Effects,
+    ) {
+        let state = self.of(host);
+        let Some(service) = state
+            .service
+            .as_ref()
+            .filter(|_| state.process.get() == Process::Up)
+        else {
+            return;
+        };
+        let effects = act(service.borrow_mut().as_mut(), self.wall(host));
+        self.record_touches(host, doer, &effects);
+        self.carry(host, effects.replies.into_vec(), effects.links);
+    }
+
+    fn record_touches(&self, host: Host, doer: Doer<'_>, effects: &Effects) {
         for touch in &effects.touches {
-            self.record_touch(request.server, Doer::Client(request), touch);
+            self.record_touch(host, doer, touch);
         }
-        self.schedule_tick(request.server);
-        if !effects.touches.is_empty() {
-            self.notify(request.server, "applied", Some(request.peer));
+        self.schedule_tick(host);
+    }
+
+    /// Sends what is not the answer to the request at hand. A process that has ended meanwhile sends nothing.
+    fn carry(&self, host: Host, replies: Vec<(ConnectionId, Reply)>, links: Vec<LinkEffect>) {
+        if self.of(host).process.get() != Process::Up {
+            return;
         }
-        effects
+        for (connection, reply) in replies {
+            self.engine.reply(self, host, connection, reply);
+        }
+        for link in links {
+            self.engine.link(self, host, link);
+        }
+    }
+
+    pub(crate) fn link_opened(&self, host: Host, link: LinkId, peer: Host) {
+        let peer = Address::new(&*self.of(peer).name, PORT);
+        self.act(host, Doer::Itself, |service, now| {
+            service.link_opened(now, link, &peer)
+        });
+    }
+
+    pub(crate) fn link_received(&self, host: Host, link: LinkId, bytes: Bytes) {
+        self.act(host, Doer::Itself, |service, now| {
+            service.link_received(now, link, bytes)
+        });
+    }
+
+    pub(crate) fn link_closed(&self, host: Host, link: LinkId) {
+        self.act(host, Doer::Itself, |service, now| {
+            service.link_closed(now, link)
+        });
     }
 
     /// The reply to a command that met a key was sent.
@@ -53,23 +135,13 @@ impl Core {
 
     /// A server carries out a command of its operator.
     pub(crate) fn operate(&self, host: Host, command: &[String]) {
-        let Some(service) = self
-            .of(host)
-            .service
-            .as_ref()
-            .filter(|_| self.of(host).process.get() == Process::Up)
-        else {
-            return;
-        };
         let command: Vec<Bytes> = command
             .iter()
             .map(|word| Bytes::copy_from_slice(word.as_bytes()))
             .collect();
-        let effects = service.borrow_mut().operate(self.wall(host), &command);
-        for touch in &effects.touches {
-            self.record_touch(host, Doer::Operator(&command), touch);
-        }
-        self.schedule_tick(host);
+        self.act(host, Doer::Operator(&command), |service, now| {
+            service.operate(now, &command)
+        });
     }
 
     /// A server's disk stops answering, or answers again.
@@ -177,14 +249,9 @@ impl Core {
             return;
         }
         state.tick_at.set(None);
-        let Some(service) = state.service.as_ref().filter(|_| self.may_run(host)) else {
-            return;
-        };
-        let effects = service.borrow_mut().tick(self.wall(host));
-        for touch in &effects.touches {
-            self.record_touch(host, Doer::Itself, touch);
+        if self.may_run(host) {
+            self.act(host, Doer::Itself, |service, now| service.tick(now));
         }
-        self.schedule_tick(host);
     }
 }
 

@@ -19,6 +19,7 @@ pub struct World {
     engine: EngineKind,
     services: Vec<Option<Box<dyn Service>>>,
     programs: Vec<Option<Program>>,
+    daemons: Vec<Option<Program>>,
 }
 
 /// A plan that no world can be built from.
@@ -55,11 +56,13 @@ impl World {
         }
         let services = plan.hosts.iter().map(|_| None).collect();
         let programs = plan.hosts.iter().map(|_| None).collect();
+        let daemons = plan.hosts.iter().map(|_| None).collect();
         Ok(Self {
             plan,
             engine,
             services,
             programs,
+            daemons,
         })
     }
 
@@ -95,13 +98,37 @@ impl World {
         Ok(())
     }
 
+    /// The host runs that too, like a [`program`](Self::program), but the run does not wait for its end.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn daemon<F>(
+        &mut self,
+        host: &str,
+        program: impl Fn(Host) -> F + 'static,
+    ) -> Result<(), PlanError>
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let index = self.index(host)?;
+        self.daemons[index] = Some(Box::new(move |host| Box::pin(program(host))));
+        Ok(())
+    }
+
     /// Runs the world to its end and returns all that happened.
     #[must_use]
     pub fn run(self) -> Vec<Event> {
         let plan = &self.plan;
-        let parts = self.services.into_iter().zip(self.programs).enumerate();
+        let parts = self
+            .services
+            .into_iter()
+            .zip(self.programs)
+            .zip(self.daemons)
+            .enumerate();
         let hosts = parts
-            .map(|(index, (service, program))| HostState::new(plan, index, service, program))
+            .map(|(index, ((service, program), daemon))| {
+                HostState::new(plan, index, service, program, daemon)
+            })
             .collect();
         let engine: Box<dyn Engine> = match self.engine {
             EngineKind::Event => Box::new(EventEngine::default()),

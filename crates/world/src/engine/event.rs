@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use fencepost_checker::Time;
 use fencepost_checker::history::{Crash, Cut, EndReason};
-use redis_node::{ConnectionId, Reply};
+use redis_node::{ConnectionId, LinkEffect, LinkId, Reply};
 
 use super::{Connecting, Engine};
 use crate::core::{Core, Process};
@@ -79,7 +79,7 @@ impl EventEngine {
         match core.of(host).process.get() {
             Process::Off => {}
             Process::Down => self.turn_away(core, &message),
-            Process::Up if !core.may_run(host) && !message.to_client() => {
+            Process::Up if !core.may_run(host) && !self.is_for_a_task(&message) => {
                 self.waiting
                     .borrow_mut()
                     .push_back((host, Work::Receive(message)));
@@ -88,17 +88,26 @@ impl EventEngine {
         }
     }
 
+    /// Tasks of a stopped host are not polled, so what is for them need not wait.
+    fn is_for_a_task(&self, message: &Message) -> bool {
+        message.to_client() && !self.connections.is_link(message.connection)
+    }
+
     /// The host's kernel answers for a process that is not there.
     fn turn_away(&self, core: &Core, message: &Message) {
         let answer = match message.payload {
             Payload::Connect => Payload::Refused,
-            Payload::Request { .. } => Payload::Closed,
+            Payload::Request { .. } | Payload::Up { .. } => Payload::Closed,
+            Payload::Down { .. } => Payload::Close,
             _ => return,
         };
         self.send(core, message.answer(answer));
     }
 
     fn act(&self, core: &Core, message: Message) {
+        if self.connections.is_link(message.connection) {
+            return self.act_on_link(core, message);
+        }
         let connection = message.connection;
         match message.payload {
             Payload::Connect => {
@@ -129,6 +138,41 @@ impl EventEngine {
             Payload::Refused => self.connections.connected(connection, Err(refused())),
             Payload::Reply { reply } => self.connections.answered(connection, reply),
             Payload::Closed => self.connections.close_at_client(connection),
+            Payload::Up { .. } | Payload::Down { .. } => {}
+        }
+    }
+
+    fn act_on_link(&self, core: &Core, message: Message) {
+        let (id, host) = (message.connection, message.to);
+        match message.payload {
+            Payload::Connect => {
+                if self.connections.accept(core, id) {
+                    core.link_opened(host, LinkId::Incoming(id), message.from);
+                    self.send(core, message.answer(Payload::Accepted));
+                }
+            }
+            Payload::Accepted => {
+                if let Some(link) = self.connections.link_at(core, id, host) {
+                    core.link_opened(host, link, message.from);
+                }
+            }
+            Payload::Up { ref bytes } | Payload::Down { ref bytes } => {
+                match self.connections.link_at(core, id, host) {
+                    Some(link) => core.link_received(host, link, bytes.clone()),
+                    None => self.turn_away(core, &message),
+                }
+            }
+            Payload::Close | Payload::Closed | Payload::Refused => self.end_link(core, id, host),
+            Payload::Request { .. } | Payload::Reply { .. } => {}
+        }
+    }
+
+    /// One end learns that the link is closed.
+    fn end_link(&self, core: &Core, id: u64, host: Host) {
+        if let Some(link) = self.connections.link_at(core, id, host) {
+            // Nobody needs to be told: the other end is gone.
+            drop(self.connections.close_link(core, id, host));
+            core.link_closed(host, link);
         }
     }
 
@@ -140,25 +184,24 @@ impl EventEngine {
         connection: u64,
         arguments: &[bytes::Bytes],
     ) {
-        let effects = core.serve(&Request {
+        let answered = core.serve(&Request {
             server,
             peer,
             connection: ConnectionId(connection),
             arguments,
         });
-        let keyed = !effects.touches.is_empty();
-        for (to, reply) in effects.replies {
-            self.reply(
+        for (to, reply) in answered.replies {
+            self.answer(
                 core,
                 server,
                 Work::Reply {
                     connection: to.0,
                     reply,
-                    keyed,
+                    keyed: answered.keyed,
                 },
             );
         }
-        if effects.close && self.connections.close_at_server(core, connection) {
+        if answered.close && self.connections.close_at_server(core, connection) {
             with_service(core, server, |service| {
                 service.disconnected(ConnectionId(connection))
             });
@@ -169,7 +212,7 @@ impl EventEngine {
     }
 
     /// Sends a reply, now or when the host goes on. A reply of a process that has ended is never sent.
-    fn reply(&self, core: &Core, server: Host, work: Work) {
+    fn answer(&self, core: &Core, server: Host, work: Work) {
         if core.of(server).process.get() != Process::Up {
             return;
         }
@@ -264,6 +307,52 @@ impl Engine for EventEngine {
         Some(&self.connections)
     }
 
+    fn reply(&self, core: &Core, server: Host, connection: ConnectionId, reply: Reply) {
+        // Nobody reads pushes here: redis-rs takes them from the wire alone.
+        if !matches!(reply, Reply::Push(_)) {
+            self.answer(
+                core,
+                server,
+                Work::Reply {
+                    connection: connection.0,
+                    reply,
+                    keyed: true,
+                },
+            );
+        }
+    }
+
+    fn link(&self, core: &Core, host: Host, effect: LinkEffect) {
+        match effect {
+            LinkEffect::Connect { link, peer } => match core
+                .find(&peer.host)
+                .filter(|peer| *peer != host)
+            {
+                Some(peer) => {
+                    let connect =
+                        self.connections
+                            .open_link(core, core.next_connection(), host, peer, link);
+                    self.send(core, connect);
+                }
+                None => core.link_closed(host, link),
+            },
+            LinkEffect::Send { link, bytes } => {
+                let id = self.connections.of_link(core, host, link);
+                let message = id.and_then(|id| self.connections.on_link(core, id, host, bytes));
+                message
+                    .into_iter()
+                    .for_each(|message| self.send(core, message));
+            }
+            LinkEffect::Close { link } => {
+                let id = self.connections.of_link(core, host, link);
+                let message = id.and_then(|id| self.connections.close_link(core, id, host));
+                message
+                    .into_iter()
+                    .for_each(|message| self.send(core, message));
+            }
+        }
+    }
+
     fn started(&self, _core: &Core, _host: Host) {}
 
     fn ended(&self, core: &Core, host: Host, how: Crash) {
@@ -272,7 +361,17 @@ impl Engine for EventEngine {
             .retain(|(waiting, _)| *waiting != host);
         self.dead.borrow_mut().push(host);
         // A kernel that lives on closes the connections of its dead process; a host without power says nothing.
-        for message in self.connections.server_ended(host) {
+        let links = self.connections.links_of(host);
+        let asked_for = links
+            .into_iter()
+            .filter_map(|id| self.connections.abandon_link(id));
+        let told: Vec<Message> = self
+            .connections
+            .server_ended(host)
+            .into_iter()
+            .chain(asked_for)
+            .collect();
+        for message in told {
             if how != Crash::Power {
                 self.send(core, message);
             }
@@ -290,7 +389,7 @@ impl Engine for EventEngine {
         for (_, work) in own {
             match work {
                 Work::Receive(message) => self.receive(core, message),
-                Work::Reply { .. } => self.reply(core, host, work),
+                Work::Reply { .. } => self.answer(core, host, work),
             }
         }
     }
@@ -318,6 +417,10 @@ impl Engine for EventEngine {
     }
 
     fn reset(&self, core: &Core, a: Host, b: Host) {
+        for id in self.connections.links_between(a, b) {
+            self.end_link(core, id, a);
+            self.end_link(core, id, b);
+        }
         for (connection, server) in self.connections.reset(core, a, b) {
             with_service(core, server, |service| {
                 service.disconnected(ConnectionId(connection))

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use fencepost_checker::history::{Crash, Cut};
 use redis::RedisResult;
+use redis_node::{ConnectionId, LinkEffect, Reply};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
@@ -34,6 +35,12 @@ pub(crate) trait Engine {
     fn event_connections(&self) -> Option<&event::Connections> {
         None
     }
+
+    /// A server sends a client what is no answer to the request at hand.
+    fn reply(&self, core: &Core, server: Host, connection: ConnectionId, reply: Reply);
+
+    /// A server wants something done to a link between servers.
+    fn link(&self, core: &Core, host: Host, effect: LinkEffect);
 
     /// A host's process started; if it is a server, clients may connect.
     fn started(&self, core: &Core, host: Host);

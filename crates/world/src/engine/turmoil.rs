@@ -6,42 +6,44 @@
 //! the process's tasks (FIN, then refused), a power loss buries them only at the restart (silence), and after a `drop`
 //! the connections of the link are reset by us.
 
+mod clients;
+mod links;
+mod outbox;
 mod stream;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use fencepost_checker::Time;
 use fencepost_checker::history::{Crash, Cut};
 use futures_util::future::{AbortHandle, FutureExt, abortable};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo};
-use redis_node::ConnectionId;
-use redis_node::server::{Handler, Next};
-use turmoil::net::{TcpListener, TcpStream};
+use redis_node::{ConnectionId, LinkEffect, Reply};
+use turmoil::net::TcpStream;
 
 use super::{Connecting, Engine};
 use crate::connection::{Connection, Transport};
 use crate::core::{Core, WALL_START, with};
 use crate::host::Host;
 use crate::link::Passage;
-use crate::serving::Request;
+use crate::serving::PORT;
+use outbox::{Address, Outboxes};
 use stream::{Severable, Severs};
 
 const TICK: Duration = Duration::from_millis(1);
-const PORT: u16 = 6379;
 const TCP_CAPACITY: usize = 65_536;
 
 /// See the module.
 pub(crate) struct TurmoilEngine {
     severs: Severs,
+    outboxes: Outboxes,
     /// Changes of the network that wait for the end of the tick, because turmoil takes them only from outside.
     changes: RefCell<Vec<(String, String, Change)>>,
     /// What was drawn for each pair of hosts.
@@ -82,6 +84,7 @@ impl TurmoilEngine {
     pub(crate) fn new() -> Self {
         Self {
             severs: Severs::default(),
+            outboxes: Outboxes::default(),
             changes: RefCell::default(),
             latencies: RefCell::default(),
             orders: Rc::default(),
@@ -208,10 +211,47 @@ impl Engine for TurmoilEngine {
         })
     }
 
+    fn reply(&self, core: &Core, server: Host, connection: ConnectionId, reply: Reply) {
+        let protocol = core
+            .of(server)
+            .service
+            .as_ref()
+            .map(|service| service.borrow().protocol(connection));
+        let mut bytes = BytesMut::new();
+        reply.encode(protocol.unwrap_or_default(), &mut bytes);
+        self.outboxes.push(Address::Client(connection), &bytes);
+    }
+
+    fn link(&self, core: &Core, host: Host, effect: LinkEffect) {
+        match effect {
+            LinkEffect::Connect { link, peer } => {
+                match core.find(&peer.host).filter(|peer| *peer != host) {
+                    Some(peer) => {
+                        let sever = self.severs.add(host, peer);
+                        core.spawn(
+                            host,
+                            Box::pin(links::open(host, peer, link, sever, self.outboxes.clone())),
+                        );
+                    }
+                    None => core.link_closed(host, link),
+                }
+            }
+            LinkEffect::Send { link, bytes } => {
+                self.outboxes.push(Address::Link(host, link), &bytes)
+            }
+            LinkEffect::Close { link } => self.outboxes.close(Address::Link(host, link)),
+        }
+    }
+
     fn started(&self, core: &Core, host: Host) {
         self.orders.to_bury.borrow_mut().insert(host);
         if core.of(host).service.is_some() {
-            core.spawn(host, Box::pin(accept(host, self.severs.clone())));
+            let (severs, outboxes) = (self.severs.clone(), self.outboxes.clone());
+            core.spawn(
+                host,
+                Box::pin(links::accept(host, severs.clone(), outboxes.clone())),
+            );
+            core.spawn(host, Box::pin(clients::accept(host, severs, outboxes)));
         }
     }
 
@@ -263,105 +303,5 @@ impl Engine for TurmoilEngine {
             step(&mut sim);
             core.advance(Time::ZERO.after(sim.elapsed() - start));
         }
-    }
-}
-
-/// Accepts connections until the process ends.
-async fn accept(server: Host, severs: Severs) {
-    let Ok(listener) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).await else {
-        return;
-    };
-    while let Ok((stream, address)) = listener.accept().await {
-        let peer = turmoil::reverse_lookup(address.ip()).and_then(|name| Host::find(&name));
-        let Some(peer) = peer else { continue };
-        let stream = Severable::new(stream, severs.add(server, peer));
-        server.spawn(serve(server, peer, stream));
-    }
-}
-
-async fn serve(server: Host, peer: Host, stream: Severable<TcpStream>) {
-    let connection = with(|core| {
-        let connection = ConnectionId(core.next_connection());
-        if let Some(service) = &core.of(server).service {
-            service.borrow_mut().connected(connection, peer);
-        }
-        connection
-    });
-    let process = with(|core| core.executor.process(server));
-    let served = Served {
-        server,
-        peer,
-        connection,
-        process,
-        replied: 0,
-    };
-    // What the stream reports is what ended the connection; there is nobody to tell.
-    drop(redis_node::server::serve(stream, served).await);
-}
-
-/// The server's end of a connection.
-struct Served {
-    server: Host,
-    peer: Host,
-    connection: ConnectionId,
-    /// The process that accepted it.
-    process: u64,
-    /// Replies to commands that met a key, written and not yet announced as sent.
-    replied: u32,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        Core::if_running(|core| {
-            let state = core.of(self.server);
-            if core.executor.process(self.server) == self.process
-                && let Some(service) = &state.service
-            {
-                service.borrow_mut().disconnected(self.connection);
-            }
-        });
-    }
-}
-
-impl Handler for Served {
-    async fn handle(&mut self, arguments: Vec<Bytes>, out: &mut BytesMut) -> Next {
-        self.server.gate().await;
-        let request = Request {
-            server: self.server,
-            peer: self.peer,
-            connection: self.connection,
-            arguments: &arguments,
-        };
-        let effects = with(|core| core.serve(&request));
-        self.server.gate().await;
-        with(|core| {
-            let Some(service) = &core.of(self.server).service else {
-                return;
-            };
-            let protocol = service.borrow().protocol(self.connection);
-            for (_, reply) in effects
-                .replies
-                .iter()
-                .filter(|(to, _)| *to == self.connection)
-            {
-                reply.encode(protocol, out);
-            }
-        });
-        if !effects.touches.is_empty() {
-            self.replied += 1;
-        }
-        if effects.close {
-            Next::Close
-        } else {
-            Next::Continue
-        }
-    }
-
-    /// The loop asks for more when it has written all: so the replies are out.
-    fn poll_outgoing(&mut self, _context: &mut Context<'_>, _out: &mut BytesMut) -> Poll<()> {
-        for _ in 0..std::mem::take(&mut self.replied) {
-            with(|core| core.replied(self.server, self.peer));
-        }
-        Poll::Pending
     }
 }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::{Bytes, BytesMut};
 use fencepost_checker::Time;
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
-use redis_node::{Protocol, Reply};
+use redis_node::{LinkId, Protocol, Reply};
 
 use super::message::{Message, Payload};
 use crate::connection::{Connection, Transport};
@@ -168,6 +168,8 @@ pub(super) fn refused() -> RedisError {
 struct State {
     client: Host,
     server: Host,
+    /// For a link between servers: what the one that asked for it calls it, and its process.
+    link: Option<(LinkId, u64)>,
     /// The server's process that accepted the connection, while that end is open.
     accepted: Option<u64>,
     /// Whether the client's end is open.
@@ -203,31 +205,188 @@ impl Connections {
         server: Host,
     ) -> (Connecting, Message) {
         let slot = self.slots.borrow_mut().insert(Slot::Waiting(None));
-        let state = State {
-            client,
-            server,
-            accepted: None,
-            open: true,
-            waiting: VecDeque::from([slot]),
-            last_to_server: core.now(),
-            last_to_client: core.now(),
-        };
-        self.states.borrow_mut().insert(id, state);
+        let connect = self.add(core, id, client, server, None);
+        if let Some(state) = self.states.borrow_mut().get_mut(&id) {
+            state.waiting.push_back(slot);
+        }
         let handle = EventConnection(Arc::new(Handle(id)));
         let connecting = async move {
             Asked::Waiting(slot).await?;
             Ok(Connection(Transport::Event(handle)))
         };
-        (
-            Box::pin(connecting),
+        (Box::pin(connecting), connect)
+    }
+
+    /// Opens a link between two servers; returns the message that asks the other one.
+    pub(super) fn open_link(
+        &self,
+        core: &Core,
+        id: u64,
+        from: Host,
+        to: Host,
+        link: LinkId,
+    ) -> Message {
+        self.add(
+            core,
+            id,
+            from,
+            to,
+            Some((link, core.executor.process(from))),
+        )
+    }
+
+    fn add(
+        &self,
+        core: &Core,
+        id: u64,
+        client: Host,
+        server: Host,
+        link: Option<(LinkId, u64)>,
+    ) -> Message {
+        let state = State {
+            client,
+            server,
+            link,
+            accepted: None,
+            open: true,
+            waiting: VecDeque::new(),
+            last_to_server: core.now(),
+            last_to_client: core.now(),
+        };
+        self.states.borrow_mut().insert(id, state);
+        Message {
+            connection: id,
+            from: client,
+            to: server,
+            drops: 0,
+            payload: Payload::Connect,
+        }
+    }
+
+    // ---- links between servers ----
+
+    /// What the host calls the link, if the connection is a link that is open at its end.
+    pub(super) fn link_at(&self, core: &Core, id: u64, host: Host) -> Option<LinkId> {
+        let states = self.states.borrow();
+        let state = states.get(&id)?;
+        let (link, process) = state.link?;
+        if host == state.client {
+            (state.open && process == core.executor.process(host)).then_some(link)
+        } else {
+            (state.accepted == Some(core.executor.process(host))).then_some(LinkId::Incoming(id))
+        }
+    }
+
+    pub(super) fn is_link(&self, id: u64) -> bool {
+        self.states
+            .borrow()
+            .get(&id)
+            .is_some_and(|state| state.link.is_some())
+    }
+
+    /// The connection that a host calls so.
+    pub(super) fn of_link(&self, core: &Core, host: Host, link: LinkId) -> Option<u64> {
+        if let LinkId::Incoming(id) = link {
+            return Some(id);
+        }
+        let process = core.executor.process(host);
+        let states = self.states.borrow();
+        let own = |state: &State| state.client == host && state.link == Some((link, process));
+        states
+            .iter()
+            .find(|(_, state)| own(state))
+            .map(|(id, _)| *id)
+    }
+
+    /// A message from one end of a link to the other, if that end is open.
+    pub(super) fn on_link(
+        &self,
+        core: &Core,
+        id: u64,
+        from: Host,
+        bytes: Bytes,
+    ) -> Option<Message> {
+        self.link_at(core, id, from)?;
+        let states = self.states.borrow();
+        let state = states.get(&id)?;
+        let (to, payload) = if from == state.client {
+            (state.server, Payload::Up { bytes })
+        } else {
+            (state.client, Payload::Down { bytes })
+        };
+        Some(Message {
+            connection: id,
+            from,
+            to,
+            drops: 0,
+            payload,
+        })
+    }
+
+    /// One end of a link is closed; returns what tells the other, if this end was open.
+    pub(super) fn close_link(&self, core: &Core, id: u64, host: Host) -> Option<Message> {
+        self.link_at(core, id, host)?;
+        let message = {
+            let mut states = self.states.borrow_mut();
+            let state = states.get_mut(&id)?;
+            let (to, payload) = if host == state.client {
+                state.open = false;
+                (state.server, Payload::Close)
+            } else {
+                state.accepted = None;
+                (state.client, Payload::Closed)
+            };
             Message {
                 connection: id,
-                from: client,
-                to: server,
+                from: host,
+                to,
                 drops: 0,
-                payload: Payload::Connect,
-            },
-        )
+                payload,
+            }
+        };
+        self.forget_if_closed(id);
+        Some(message)
+    }
+
+    /// The links that a host whose process ended had asked for.
+    pub(super) fn links_of(&self, host: Host) -> Vec<u64> {
+        let states = self.states.borrow();
+        let own = |state: &State| state.client == host && state.link.is_some() && state.open;
+        states
+            .iter()
+            .filter(|(_, state)| own(state))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// All links between two hosts.
+    pub(super) fn links_between(&self, a: Host, b: Host) -> Vec<u64> {
+        let states = self.states.borrow();
+        let between =
+            |s: &State| s.link.is_some() && [(a, b), (b, a)].contains(&(s.client, s.server));
+        states
+            .iter()
+            .filter(|(_, state)| between(state))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// The end that had asked for a link is gone; returns what tells the other.
+    pub(super) fn abandon_link(&self, id: u64) -> Option<Message> {
+        let message = {
+            let mut states = self.states.borrow_mut();
+            let state = states.get_mut(&id)?;
+            state.open = false;
+            Message {
+                connection: id,
+                from: state.client,
+                to: state.server,
+                drops: 0,
+                payload: Payload::Close,
+            }
+        };
+        self.forget_if_closed(id);
+        Some(message)
     }
 
     /// When a message that would arrive at `at` does: not before the one sent before it.

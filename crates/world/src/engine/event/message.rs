@@ -18,13 +18,25 @@ pub(crate) struct Message {
 pub(crate) enum Payload {
     // From a client.
     Connect,
-    Request { arguments: Vec<Bytes> },
+    Request {
+        arguments: Vec<Bytes>,
+    },
     Close,
+    /// Bytes on a link, from the server that asked for it.
+    Up {
+        bytes: Bytes,
+    },
     // From a server or its kernel.
     Accepted,
     Refused,
-    Reply { reply: Reply },
+    Reply {
+        reply: Reply,
+    },
     Closed,
+    /// Bytes on a link, to the server that asked for it.
+    Down {
+        bytes: Bytes,
+    },
 }
 
 impl Message {
@@ -42,7 +54,11 @@ impl Message {
     pub(crate) fn to_client(&self) -> bool {
         matches!(
             self.payload,
-            Payload::Accepted | Payload::Refused | Payload::Reply { .. } | Payload::Closed
+            Payload::Accepted
+                | Payload::Refused
+                | Payload::Reply { .. }
+                | Payload::Closed
+                | Payload::Down { .. }
         )
     }
 }
