@@ -4,9 +4,11 @@ mod absence;
 mod clocks;
 mod collision;
 mod key;
+mod progress;
 
 pub(crate) use absence::{foreign_command, intrusion, late_decision, stale_write};
 pub(crate) use collision::collision;
+pub(crate) use progress::{blocked, loss, lost_update, refused};
 
 use crate::run::Reached;
 

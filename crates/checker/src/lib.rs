@@ -4,6 +4,7 @@
 //! causes. What the judges derive on the way, such as [leases], is public for whoever draws a run.
 
 pub mod acquisitions;
+pub mod calls;
 mod cause;
 pub mod clock;
 pub mod difference;
@@ -12,8 +13,11 @@ pub mod error;
 pub mod history;
 pub mod hosts;
 mod jsonl;
+pub mod keys;
 pub mod leases;
+pub mod metrics;
 pub mod property;
+pub mod reach;
 pub mod run;
 pub mod span;
 mod text;

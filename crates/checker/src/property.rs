@@ -1,10 +1,16 @@
 //! The properties, one a file, and the verdicts on all of them (DESIGN, section 9).
 
 mod bounded_call;
+mod deadlock_free;
+mod every_key_expires;
 mod exclusive_access;
+mod fault_tolerant;
 mod fencing_monotonic;
 mod holder_not_refused;
+mod lease_kept;
+mod money_conserved;
 mod mutual_exclusion;
+mod no_lost_update;
 mod no_stale_write;
 mod not_born_expired;
 mod owner_only_release;
@@ -35,8 +41,20 @@ pub enum Property {
     FencingMonotonic,
     /// Fencing does not refuse the holder itself (document 000, whose `last_fencing_token < n` does).
     HolderNotRefused,
+    /// No write is computed from an older version than the one that it replaces (document 000, absolute writes).
+    NoLostUpdate,
+    /// Transfers leave the sum over the accounts as it is (document 000, the transfer between two accounts).
+    MoneyConserved,
     /// Nobody removes, overwrites or prolongs the key of another (document 002, the owner check in release).
     OwnerOnlyRelease,
+    /// No lock key without an expiry outlives its creator (document 002, why a lock has a TTL).
+    EveryKeyExpires,
+    /// Nobody who can reach a majority loses a lease that it renews (document 002, edit 2).
+    LeaseKept,
+    /// In the end a lock that nobody holds can be had (document 002, liveness A).
+    DeadlockFree,
+    /// A majority of the nodes is enough (document 002, liveness B).
+    FaultTolerant,
     /// Every call returns in time, whatever fails (document 002, liveness).
     BoundedCall,
 }
@@ -70,7 +88,13 @@ impl Property {
         Self::NoStaleWrite,
         Self::FencingMonotonic,
         Self::HolderNotRefused,
+        Self::NoLostUpdate,
+        Self::MoneyConserved,
         Self::OwnerOnlyRelease,
+        Self::EveryKeyExpires,
+        Self::LeaseKept,
+        Self::DeadlockFree,
+        Self::FaultTolerant,
         Self::BoundedCall,
     ];
 
@@ -84,7 +108,13 @@ impl Property {
             Self::NoStaleWrite => "no-stale-write",
             Self::FencingMonotonic => "fencing-monotonic",
             Self::HolderNotRefused => "holder-not-refused",
+            Self::NoLostUpdate => "no-lost-update",
+            Self::MoneyConserved => "money-conserved",
             Self::OwnerOnlyRelease => "owner-only-release",
+            Self::EveryKeyExpires => "every-key-expires",
+            Self::LeaseKept => "lease-kept",
+            Self::DeadlockFree => "deadlock-free",
+            Self::FaultTolerant => "fault-tolerant",
             Self::BoundedCall => "bounded-call",
         }
     }
@@ -109,8 +139,24 @@ impl Property {
             Self::HolderNotRefused => {
                 "no operation is refused for its token unless an acquisition that is not older was registered"
             }
+            Self::NoLostUpdate => {
+                "every applied write was computed from the version that the write before it left"
+            }
+            Self::MoneyConserved => "the sum over the accounts is unchanged",
             Self::OwnerOnlyRelease => {
                 "no client deletes, overwrites or prolongs a live key that another created"
+            }
+            Self::EveryKeyExpires => {
+                "no lock key outlives the client that created it without an expiry"
+            }
+            Self::LeaseKept => {
+                "nobody is told that its lease is lost while a majority was reachable all along"
+            }
+            Self::DeadlockFree => {
+                "once all faults and the largest TTL are over, nobody waits longer than the bound for a lock that nobody holds"
+            }
+            Self::FaultTolerant => {
+                "a call that can reach the same free majority all along, without a rival, acquires within the bound"
             }
             Self::BoundedCall => "every call returns within the bound, whatever fails",
         }
@@ -126,7 +172,13 @@ impl Property {
             Self::NoStaleWrite => no_stale_write::judge(run),
             Self::FencingMonotonic => fencing_monotonic::judge(run),
             Self::HolderNotRefused => holder_not_refused::judge(run),
+            Self::NoLostUpdate => no_lost_update::judge(run),
+            Self::MoneyConserved => money_conserved::judge(run),
             Self::OwnerOnlyRelease => owner_only_release::judge(run),
+            Self::EveryKeyExpires => every_key_expires::judge(run),
+            Self::LeaseKept => lease_kept::judge(run),
+            Self::DeadlockFree => deadlock_free::judge(run),
+            Self::FaultTolerant => fault_tolerant::judge(run),
             Self::BoundedCall => bounded_call::judge(run),
         }
     }

@@ -1,14 +1,17 @@
 //! What the judges share: everything that is derived from a history, once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::acquisitions::{Acquisition, Acquisitions, Owner};
+use crate::calls::{Call, calls};
 use crate::clock::Time;
 use crate::history::{Event, History, Name, What};
 use crate::hosts::Hosts;
+use crate::keys::{Key, keys};
 use crate::leases::{Lease, leases};
+use crate::reach::Reach;
 
-/// A history with its derived hosts, acquisitions and leases.
+/// A history with its derived hosts, acquisitions, leases, calls, keys and reachable nodes.
 #[derive(Clone, Debug)]
 pub struct Run<'h> {
     /// The history itself.
@@ -19,6 +22,12 @@ pub struct Run<'h> {
     pub acquisitions: Acquisitions,
     /// Leases, in order of their beginnings.
     pub leases: Vec<Lease>,
+    /// Calls, in order of their beginnings.
+    pub calls: Vec<Call>,
+    /// Keys at nodes, in order of their beginnings.
+    pub keys: Vec<Key>,
+    /// Which nodes could be reached by which client.
+    pub reach: Reach,
 }
 
 impl<'h> Run<'h> {
@@ -28,12 +37,37 @@ impl<'h> Run<'h> {
         let hosts = Hosts::of(&history.events);
         let acquisitions = Acquisitions::of(&history.events);
         let leases = leases(&history.events, &acquisitions.decisions, &hosts);
+        let keys = keys(&history.events, &hosts);
         Self {
             history,
             hosts,
             acquisitions,
             leases,
+            calls: calls(&history.events),
+            keys,
+            reach: Reach::of(&history.header, &history.events),
         }
+    }
+
+    /// The keys that are locks. Others, such as counters of tokens, need not expire.
+    #[must_use]
+    pub fn lock_keys(&self) -> BTreeSet<&'h Name> {
+        let events = self.history.events.iter();
+        events
+            .filter_map(|event| match &event.what {
+                What::CallBegun { key, .. }
+                | What::AttemptBegun { key, .. }
+                | What::Acquired { key, .. } => Some(key),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// How many nodes a lock needs, at least one.
+    #[must_use]
+    pub fn quorum(&self) -> usize {
+        let quorum = usize::try_from(self.history.header.quorum);
+        quorum.unwrap_or(usize::MAX).max(1)
     }
 
     /// When the run ended.

@@ -1,5 +1,6 @@
 //! Places in a history and the half-open stretches between them.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -60,6 +61,30 @@ impl Span {
         }
     }
 
+    /// Whether no place is inside.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ended_by(self.from)
+    }
+
+    /// Whether all of `other` is inside.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let lasts = match (self.end, other.end) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(end), Some(other)) => other <= end,
+        };
+        self.from <= other.from && lasts
+    }
+
+    /// Whether the two have a place in common.
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        let from = self.from.max(other.from);
+        !self.ended_by(from) && !other.ended_by(from)
+    }
+
     /// Whether a place is inside.
     #[must_use]
     pub fn contains(&self, place: Position) -> bool {
@@ -78,6 +103,62 @@ impl Span {
         let end = self.end.map_or(to, |end| end.at.min(to));
         end.since(self.from.at.max(from))
     }
+}
+
+/// The places that are inside of at least `least` of the stretches, as disjoint stretches in order.
+pub(crate) fn covered(spans: impl IntoIterator<Item = Span>, least: usize) -> Vec<Span> {
+    let mut changes: BTreeMap<Position, (usize, usize)> = BTreeMap::new();
+    for span in spans.into_iter().filter(|span| !span.is_empty()) {
+        changes.entry(span.from).or_default().0 += 1;
+        if let Some(end) = span.end {
+            changes.entry(end).or_default().1 += 1;
+        }
+    }
+    let (mut inside, mut found): (usize, Vec<Span>) = (0, Vec::new());
+    for (place, (begun, ended)) in changes {
+        let before = inside >= least;
+        inside = inside + begun - ended;
+        match (before, inside >= least) {
+            (false, true) => found.push(Span {
+                from: place,
+                end: None,
+            }),
+            (true, false) => {
+                if let Some(last) = found.last_mut() {
+                    last.end = Some(place);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The places that are inside of one of the stretches, as disjoint stretches in order.
+pub(crate) fn union(spans: impl IntoIterator<Item = Span>) -> Vec<Span> {
+    covered(spans, 1)
+}
+
+/// The places that are inside of both. Each of the two is disjoint in itself.
+pub(crate) fn common(left: &[Span], right: &[Span]) -> Vec<Span> {
+    covered(left.iter().chain(right).copied(), 2)
+}
+
+/// The places that are inside of `left` and not of `right`. Each of the two is disjoint in itself.
+pub(crate) fn without(left: &[Span], right: &[Span]) -> Vec<Span> {
+    common(left, &outside(right))
+}
+
+/// The places that are inside of none. The stretches are disjoint and in order.
+pub(crate) fn outside(spans: &[Span]) -> Vec<Span> {
+    let starts = std::iter::once(Some(Position::first_of(Time::ZERO)));
+    let starts = starts.chain(spans.iter().map(|span| span.end));
+    let ends = spans.iter().map(|span| Some(span.from)).chain([None]);
+    starts
+        .zip(ends)
+        .filter_map(|(from, end)| from.map(|from| Span { from, end }))
+        .filter(|span| !span.is_empty())
+        .collect()
 }
 
 /// Visits each pair of a `left` and a `right` stretch that have a place in common, in order of that place, until
@@ -159,6 +240,52 @@ mod tests {
                 within(0, 5)
             ],
             [4, 2, 1, 1, 0, 0]
+        );
+    }
+
+    #[test]
+    fn stretches_cover_meet_and_are_empty() {
+        let span = |from, end| Span {
+            from: place(from, 0),
+            end: Some(place(end, 0)),
+        };
+        let endless = |from| Span {
+            from: place(from, 0),
+            end: None,
+        };
+        assert!(span(3, 3).is_empty() && span(4, 3).is_empty() && !span(3, 4).is_empty());
+        assert!(span(1, 5).covers(&span(1, 5)) && endless(1).covers(&endless(2)));
+        assert!(!span(1, 5).covers(&span(0, 5)) && !span(1, 5).covers(&span(1, 6)));
+        assert!(!span(1, 5).covers(&endless(1)) && endless(1).covers(&span(1, 5)));
+        assert!(span(1, 5).meets(&span(4, 6)) && !span(1, 5).meets(&span(5, 6)));
+        assert!(!span(5, 6).meets(&span(1, 5)) && endless(1).meets(&span(5, 6)));
+        assert!(!span(3, 3).meets(&span(1, 5)));
+    }
+
+    #[test]
+    fn places_are_added_and_taken_away() {
+        let span = |from, end| Span {
+            from: place(from, 0),
+            end: Some(place(end, 0)),
+        };
+        let endless = |from| Span {
+            from: place(from, 0),
+            end: None,
+        };
+        let some = [span(1, 4), span(3, 6), span(6, 7), endless(9)];
+        assert_eq!(union(some), [span(1, 7), endless(9)]);
+        assert_eq!(covered(some, 2), [span(3, 4)]);
+        assert_eq!(covered([span(4, 2), span(3, 3)], 1), []);
+        assert_eq!(outside(&union(some)), [span(0, 1), span(7, 9)]);
+        assert_eq!(outside(&[]), [endless(0)]);
+        assert_eq!(outside(&[span(0, 2)]), [endless(2)]);
+        assert_eq!(
+            common(&[span(1, 7)], &[span(0, 2), endless(5)]),
+            [span(1, 2), span(5, 7)]
+        );
+        assert_eq!(
+            without(&[span(1, 7)], &[span(2, 3), endless(6)]),
+            [span(1, 2), span(3, 6)]
         );
     }
 

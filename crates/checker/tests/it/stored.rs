@@ -101,7 +101,7 @@ fn a_line_that_is_no_event_says_which_and_why() {
     says(
         |lines| lines[23] = lines[23].replace("attempt-begun", "attempt-begum"),
         expect![
-            "line 24 is not an event: unknown variant `attempt-begum`, expected one of `call-begun`, `call-ended`, `attempt-begun`, `acquired`, `extended`, `refused`, `lost`, `entered`, `left`, `release-called`, `release-ended`, `command`, `promoted`, `demoted`, `registered`, `read-applied`, `write-applied`, `operation-refused`, `total`, `host`, `clock`, `paused`, `resumed`, `crashed`, `started`, `cut`, `healed`, `delayed`, `reset`, `heal-begun`, `fault`, `finished`, `end`; was it edited?"
+            "line 24 is not an event: unknown variant `attempt-begum`, expected one of `call-begun`, `call-ended`, `attempt-begun`, `acquired`, `extended`, `refused`, `lost`, `entered`, `left`, `release-called`, `release-ended`, `command`, `promoted`, `demoted`, `registered`, `read-applied`, `write-applied`, `operation-refused`, `total`, `host`, `clock`, `paused`, `resumed`, `crashed`, `started`, `cut`, `healed`, `delayed`, `reset`, `heal-begun`, `fault`, `fault-ended`, `finished`, `end`; was it edited?"
         ],
     );
     says(
@@ -210,7 +210,7 @@ fn a_digest_is_its_text() {
 #[test]
 fn properties_go_by_the_names_of_the_design() {
     let names: Vec<String> = Property::ALL.iter().map(Property::to_string).collect();
-    expect!["mutual-exclusion not-born-expired exclusive-access no-stale-write fencing-monotonic holder-not-refused owner-only-release bounded-call"]
+    expect!["mutual-exclusion not-born-expired exclusive-access no-stale-write fencing-monotonic holder-not-refused no-lost-update money-conserved owner-only-release every-key-expires lease-kept deadlock-free fault-tolerant bounded-call"]
         .assert_eq(&names.join(" "));
     for (name, property) in names.iter().zip(Property::ALL) {
         assert_eq!(name.parse(), Ok(*property));

@@ -1,0 +1,160 @@
+//! `fault-tolerant`: a call during which one and the same majority stays up, unpaused, reachable within the per-node
+//! timeout and free of foreign keys, with no rival, succeeds within `call-bound` (document 002, liveness B).
+//!
+//! Calls to acquire are judged. A foreign key is one that another attempt made, also one of the same client; a rival
+//! is another client's attempt or lease on the key that overlaps the call. A caller that is stopped reaches nobody, and
+//! one that dies is not judged. A call that never returns is judged by the end of the run, once it is beyond the bound.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::calls::{Call, CallEnded};
+use crate::cause;
+use crate::history::{Attempt, Name, Operation};
+use crate::keys::Key;
+use crate::property::Property;
+use crate::run::Run;
+use crate::span::{Position, Span};
+use crate::text::{Seconds, list};
+use crate::verdict::{Bench, Verdict, Witness};
+
+pub(super) fn judge(run: &Run<'_>) -> Verdict {
+    let mut bench = Bench::new();
+    let acquires = run
+        .calls
+        .iter()
+        .filter(|call| call.operation == Operation::Acquire);
+    for call in acquires {
+        if let Some(judged) = Judged::of(run, call) {
+            if judged.failed(run) {
+                bench.violation(|| judged.failure(run));
+            }
+            bench.exercised(|| judged.success());
+        }
+    }
+    bench.verdict(
+        Property::FaultTolerant,
+        "no call to acquire had the same majority up, reachable and free of foreign keys all along, and no rival",
+    )
+}
+
+/// A call that had all it needs.
+struct Judged<'a> {
+    call: &'a Call,
+    span: Span,
+    end: Position,
+    lasted: Duration,
+    nodes: Vec<&'a Name>,
+}
+
+impl<'a> Judged<'a> {
+    fn of(run: &'a Run<'_>, call: &'a Call) -> Option<Self> {
+        let span = call.span();
+        let end = match call.ended {
+            CallEnded::Returned(end) => end,
+            CallEnded::Died(_) => return None,
+            CallEnded::Out => run.history.events.last()?.into(),
+        };
+        let lasted = end.at.since(call.begun.at);
+        let undecided = call.ended == CallEnded::Out && call.won.is_none() && lasted <= bound(run);
+        if undecided || has_rival(run, call, &span) || was_stopped(run, call, &span) {
+            return None;
+        }
+        let own = own_attempts(run, call, &span);
+        let mut nodes = run.reach.throughout(&call.client, &span);
+        let keys: Vec<&Key> = run
+            .keys
+            .iter()
+            .filter(|key| key.key == call.key && key.span.meets(&span))
+            .collect();
+        nodes.retain(|node| {
+            keys.iter()
+                .all(|key| key.node != **node || is_own(key, call, &own))
+        });
+        (nodes.len() >= run.quorum()).then_some(Self {
+            call,
+            span,
+            end,
+            lasted,
+            nodes,
+        })
+    }
+
+    fn failed(&self, run: &Run<'_>) -> bool {
+        let took = self.call.won.map(|won| won.at.since(self.call.begun.at));
+        took.is_none_or(|took| took > bound(run))
+    }
+
+    fn failure(&self, run: &Run<'_>) -> Witness {
+        let Call {
+            client, key, begun, ..
+        } = self.call;
+        let became = match (self.call.won, self.call.ended) {
+            (Some(_), _) => format!("took {}", Seconds(self.lasted)),
+            (None, CallEnded::Out) => format!("had not returned after {}", Seconds(self.lasted)),
+            (None, _) => format!("failed at {}", self.end.at),
+        };
+        let sentence = format!(
+            "acquire of `{key}` by {client}, called at {}, {became}, although {} could be reached all along and no other client stood in its way; the bound is {}",
+            begun.at,
+            list(&self.nodes),
+            Seconds(bound(run)),
+        );
+        Witness::new(self.end, [begun.seq], sentence)
+            .because(cause::refused(run, client, key, &self.span))
+    }
+
+    fn success(&self) -> Witness {
+        let Call {
+            client, key, begun, ..
+        } = self.call;
+        let sentence = format!(
+            "acquire of `{key}` by {client}, called at {}, succeeded after {} with {} reachable all along",
+            begun.at,
+            Seconds(self.lasted),
+            list(&self.nodes),
+        );
+        Witness::new(self.end, [begun.seq], sentence)
+    }
+}
+
+fn has_rival(run: &Run<'_>, call: &Call, span: &Span) -> bool {
+    let tries = run.acquisitions.attempts.iter();
+    let mut tries = tries.map(|attempt| (&attempt.owner.client, &attempt.key, &attempt.span));
+    let leases = run.leases.iter();
+    let mut leases = leases.map(|lease| (&lease.owner.client, &lease.key, &lease.span));
+    let rivals = |(client, key, rival): (&Name, &Name, &Span)| {
+        *client != call.client && *key == call.key && rival.meets(span)
+    };
+    tries.any(rivals) || leases.any(rivals)
+}
+
+fn was_stopped(run: &Run<'_>, call: &Call, span: &Span) -> bool {
+    let host = run.hosts.get(&call.client);
+    host.pauses.iter().any(|pause| pause.meets(span))
+}
+
+/// The attempts that the call made.
+fn own_attempts(run: &Run<'_>, call: &Call, span: &Span) -> BTreeSet<Attempt> {
+    let attempts = run.acquisitions.attempts.iter();
+    let theirs = attempts.filter(|attempt| {
+        attempt.owner.client == call.client
+            && attempt.key == call.key
+            && span.contains(attempt.span.from)
+    });
+    theirs.map(|attempt| attempt.owner.attempt).collect()
+}
+
+/// Whether the key is one that the call itself made.
+fn is_own(key: &Key, call: &Call, attempts: &BTreeSet<Attempt>) -> bool {
+    key.created
+        && key.client.as_ref() == Some(&call.client)
+        && key.span.from > call.begun
+        && key
+            .attempt
+            .is_none_or(|attempt| attempts.contains(&attempt))
+}
+
+fn bound(run: &Run<'_>) -> Duration {
+    Duration::from_nanos(run.history.header.call_bound)
+}
