@@ -9,6 +9,7 @@ mod expiry;
 mod hash;
 mod info;
 mod keys;
+mod markdown;
 mod persistence;
 mod pubsub;
 mod replication;
@@ -28,6 +29,7 @@ use crate::{ConnectionId, Reply};
 
 pub(crate) use arguments::strict_integer;
 pub(crate) use connection::pong;
+pub use markdown::command_table;
 pub(crate) use scripting::Scripts;
 pub(crate) use transaction::is_immediate;
 
@@ -222,6 +224,18 @@ impl Index {
             .binary_search_by(|command| command.name.bytes().cmp(folded()))
             .ok()?;
         Some(self.0[at])
+    }
+
+    /// As [`Index::by_name`], for names that may be a subcommand's (`client|id`).
+    pub(crate) fn by_full_name(&self, name: &[u8]) -> Option<&'static Command> {
+        let parent = name.split(|byte| *byte == b'|').next()?;
+        let command = self.by_name(parent)?;
+        match &command.run {
+            Run::Subcommands(subcommands) if parent.len() < name.len() => subcommands
+                .iter()
+                .find(|subcommand| subcommand.name.as_bytes().eq_ignore_ascii_case(name)),
+            _ => Some(command).filter(|_| parent.len() == name.len()),
+        }
     }
 
     /// Finds the command and checks the number of arguments, with Redis's texts where that fails.

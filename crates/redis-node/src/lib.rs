@@ -44,6 +44,7 @@ mod session;
 mod sleep;
 mod time;
 
+pub use command::command_table;
 pub use config::{Address, Config, DiskTimes, Fsync, Persistence, ReplicationConfig, SavePoint};
 pub use disk::{Disk, Stop};
 pub use effects::{Delayed, Did, Effects, Touch};

@@ -4,6 +4,8 @@
 //! [`crate::Node`], or a simulated process that can be stopped between a request that was applied and its
 //! reply.
 
+mod hub;
+
 use std::future::{Future, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,6 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::request::{Decoder, Limits, ProtocolError};
 use crate::{Protocol, Reply};
+
+pub use hub::{Hub, HubConnection};
 
 /// Executes the requests of one connection.
 pub trait Handler {
@@ -30,6 +34,13 @@ pub trait Handler {
     /// There is none by default.
     fn poll_outgoing(&mut self, _context: &mut Context<'_>, _out: &mut BytesMut) -> Poll<()> {
         Poll::Pending
+    }
+
+    /// Whether the server has given the connection up, for a reason that is not a request of its own.
+    ///
+    /// Looked at after what is outgoing was sent.
+    fn is_closed(&self) -> bool {
+        false
     }
 
     /// What this connection may make the server hold.
@@ -67,7 +78,12 @@ where
     let mut out = BytesMut::new();
     loop {
         match execute(&mut stream, &mut handler, &mut decoder, &mut out).await? {
-            Next::Continue => flush(&mut stream, &mut out).await?,
+            Next::Continue => {
+                flush(&mut stream, &mut out).await?;
+                if handler.is_closed() {
+                    return stream.shutdown().await;
+                }
+            }
             Next::Close => {
                 flush(&mut stream, &mut out).await?;
                 return stream.shutdown().await;

@@ -29,18 +29,24 @@ pub(crate) struct Session {
     pub(crate) command: &'static str,
 }
 
+/// What `CLIENT LIST` shows before the first command.
+const NO_COMMAND: &str = "NULL";
+
 impl Session {
     pub(crate) fn new(id: i64, since: UnixTime) -> Session {
         Session {
             id,
             since,
             last: since,
-            command: "NULL",
+            command: NO_COMMAND,
             ..Session::default()
         }
     }
 
     pub(crate) fn note(&mut self, command: &'static str, now: UnixTime) {
+        if self.command == NO_COMMAND {
+            self.since = now;
+        }
         self.command = command;
         self.last = now;
     }

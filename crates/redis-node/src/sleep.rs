@@ -122,7 +122,9 @@ impl Node {
         let mut gone = slept.held_close;
         let mut turn = Effects::default();
         let mut arrived = slept.arrived.into_iter();
-        while let (false, Some(next)) = (self.is_still(), arrived.next()) {
+        // One of the requests may make the node stand still again: what came after it waits on.
+        while !self.is_still() {
+            let Some(next) = arrived.next() else { break };
             match next {
                 Arrived::Disconnected(connection) => self.disconnected(connection),
                 Arrived::Link(link, event) => self.act_on_link(now, link, event, &mut turn),
@@ -134,7 +136,6 @@ impl Node {
                 }
             }
         }
-        // One of the requests made the node stand still again.
         self.sleep.arrived.extend(arrived);
         if !self.is_still() {
             gone.into_iter()

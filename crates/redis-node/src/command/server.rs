@@ -32,7 +32,7 @@ fn command(_: &mut Database, request: &[Bytes]) -> Outcome {
         (b"count", []) => Ok(Reply::Integer(length(table().count()))),
         (b"info", []) => Ok(Reply::Array(table().map(describe).collect())),
         (b"info", names) => {
-            let one = |name: &Bytes| index.by_name(name).map_or(Reply::NilArray, describe);
+            let one = |name: &Bytes| index.by_full_name(name).map_or(Reply::NilArray, describe);
             Ok(Reply::Array(names.iter().map(one).collect()))
         }
         // redis-cli asks for these at its start and is content with none.

@@ -47,6 +47,11 @@ impl Bench {
         reply
     }
 
+    /// All replies and pushes, each with its connection's number.
+    pub(crate) fn sent(&mut self, client: ConnectionId, words: &[&str]) -> Vec<String> {
+        sent(&self.effects(client, words))
+    }
+
     pub(crate) fn touches(&mut self, words: &[&str]) -> Vec<Touch> {
         self.effects(CLIENT, words).touches.into_vec()
     }
@@ -56,6 +61,13 @@ pub(crate) fn request(words: &[&str]) -> Vec<Bytes> {
     words
         .iter()
         .map(|word| Bytes::copy_from_slice(word.as_bytes()))
+        .collect()
+}
+
+pub(crate) fn sent(effects: &Effects) -> Vec<String> {
+    let replies = effects.replies.iter();
+    replies
+        .map(|(to, reply)| format!("{} {}", to.0, text(reply)))
         .collect()
 }
 
@@ -71,6 +83,12 @@ pub(crate) fn text(reply: &Reply) -> String {
         Reply::NilArray => "nil array".to_owned(),
         Reply::Array(items) => {
             format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(" "))
+        }
+        Reply::Push(items) => {
+            format!(
+                ">[{}]",
+                items.iter().map(text).collect::<Vec<_>>().join(" ")
+            )
         }
         other => format!("{other:?}"),
     }
