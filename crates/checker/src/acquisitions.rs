@@ -38,7 +38,7 @@ pub struct Acquisition {
     pub began: Option<Position>,
     /// The decision `acquired`.
     pub decided: Position,
-    /// Its fencing token.
+    /// Its fencing token: the decision's, or else the first that an operation carried.
     pub token: Option<u64>,
 }
 
@@ -165,6 +165,30 @@ impl Acquisitions {
                 attempt,
                 key,
             } => self.leave(&Owner::new(client, *attempt), key, place),
+            What::Registered {
+                client,
+                attempt,
+                token,
+                ..
+            } => self.learn_token(&Owner::new(client, *attempt), *token),
+            What::ReadApplied {
+                client,
+                attempt,
+                token: Some(token),
+                ..
+            }
+            | What::WriteApplied {
+                client,
+                attempt,
+                token: Some(token),
+                ..
+            }
+            | What::OperationRefused {
+                client,
+                attempt,
+                token: Some(token),
+                ..
+            } => self.learn_token(&Owner::new(client, *attempt), *token),
             What::Crashed { host, .. } => self.die(host, place),
             _ => {}
         }
@@ -194,6 +218,13 @@ impl Acquisitions {
             key: key.clone(),
             span: open(place),
         });
+    }
+
+    /// A token that was fetched after the decision is first seen with an operation.
+    fn learn_token(&mut self, owner: &Owner, token: u64) {
+        if let Some(won) = self.won.get_mut(owner) {
+            won.token.get_or_insert(token);
+        }
     }
 
     fn end_attempt(&mut self, owner: &Owner, key: &Name, place: Position) {
