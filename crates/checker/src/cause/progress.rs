@@ -34,9 +34,9 @@ pub(crate) fn blocked(run: &Run<'_>, client: &Name, key: &Name, place: Position)
             let for_ever = if *expires {
                 ""
             } else {
-                ", which has no expiry"
+                ", which has no expiry,"
             };
-            format!("the key of {owner} stood at {}{for_ever}", list(nodes))
+            format!("the key of {owner}{for_ever} stood at {}", list(nodes))
         })
         .collect();
     (!sentences.is_empty()).then(|| sentences.join("; "))
@@ -139,7 +139,7 @@ pub(crate) fn lost_update(run: &Run<'_>, write: &Event, previous: &Event) -> Opt
     let (over, under) = (run.reached(write)?, run.reached(previous)?);
     if over.by.owner == under.by.owner {
         return Some(format!(
-            "{} wrote twice from what it had read once",
+            "{} wrote again from what it had read before its own write",
             over.by.owner.client
         ));
     }

@@ -109,7 +109,7 @@ fn example(healed: &Event, call: &Call, returned: Position) -> Witness {
         call.client.to_string()
     };
     let sentence = format!(
-        "{who} called acquire of `{}` at {}, after the heal at {} and {became} at {}",
+        "{who} called acquire of `{}` at {}, after the heal at {}, and {became} at {}",
         call.key, call.begun.at, healed.at, returned.at
     );
     Witness::new(returned, [healed.seq, call.begun.seq], sentence)

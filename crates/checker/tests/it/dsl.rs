@@ -8,6 +8,9 @@
 //!
 //! Hosts `c*` are clients, `n*` nodes, `db` the resource. Later words mean the client's latest attempt unless they
 //! say `attempt=N`. Options come last: `key=k2`, `token=33`, `by=wall` (which clock), `from=n1,n2` (who granted).
+//!
+//! A lock needs three nodes; a message takes 10 ms at most, a client waits 50 ms for a node, 10 s for a call and 20 s
+//! for a lock that nobody holds; no key lives longer than 30 s.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +34,7 @@ pub(crate) struct Story {
     pub(crate) history: History,
 }
 
-/// Reads a story. Call bound: 10 s. It ends with its last line.
+/// Reads a story. It ends with its last line.
 pub(crate) fn story(text: &str) -> Story {
     let mut writer = Writer::new();
     for line in text
@@ -186,12 +189,36 @@ impl Writer {
                 how: Crash::Shutdown,
             },
             ["starts"] => What::Started { host },
-            ["suffers", family] => What::Fault {
-                fault: 0,
-                family: family.into(),
-                hosts: vec![host],
-                on: None,
+            ["suffers", family] => {
+                let with = line.options.get("with").map(|&other| other.into());
+                What::Fault {
+                    fault: 0,
+                    family: family.into(),
+                    hosts: [host].into_iter().chain(with).collect(),
+                    on: None,
+                }
+            }
+            ["recovers"] => What::FaultEnded { fault: 0 },
+            ["heal"] => What::HealBegun {},
+            ["heals-to", to] => What::Healed {
+                from: host,
+                to: to.into(),
             },
+            ["drops-to", to] => What::Cut {
+                from: host,
+                to: to.into(),
+                how: Cut::Drop,
+            },
+            ["resets-with", to] => What::Reset {
+                from: host,
+                to: to.into(),
+            },
+            ["is-promoted"] => What::Promoted { node: host },
+            ["replicates", of] => What::Demoted {
+                node: host,
+                of: of.into(),
+            },
+            ["finishes"] => What::Finished { client: host },
             ["delayed-to", to, extra] => What::Delayed {
                 from: host,
                 to: to.into(),
@@ -326,7 +353,7 @@ impl Writer {
                 call: number.parse().unwrap(),
                 operation: operation_of(operation),
                 key,
-                probe: false,
+                probe: line.options.contains_key("probe"),
             },
             ["returns", number] => What::CallEnded {
                 client,
@@ -338,7 +365,7 @@ impl Writer {
         self.push(what);
     }
 
-    /// `n1 SET by c1 created expires=31s`, `n1 DEL by c1 deleted of=c2`, `n1 - expired of=c1`.
+    /// `n1 SET by c1 created expires=31s`, `n1 DEL by c1 deleted of=c2 tried=2` (c2's attempt 2), `n1 - expired of=c1`.
     fn of_node(&mut self, line: &Line<'_>) {
         let (command, sender, did) = match line.words[..] {
             [command, "by", sender, did] => (command, Some(sender.into()), did),
@@ -347,7 +374,7 @@ impl Writer {
         };
         let creator = line.options.get("of").map(|&client| Creator {
             client: client.into(),
-            attempt: None,
+            attempt: line.number("tried").map(Attempt),
         });
         let expires_at = line
             .options
@@ -365,7 +392,7 @@ impl Writer {
         });
     }
 
-    /// `db reads c1`, `db writes c1 token=33`, `db registers c1 token=33`, `db refuses c1 token=33`.
+    /// `db reads c1`, `db writes c1 token=33 read=1 over=2 op=7`, `db totals 100`, `db registers c1 token=33`, `db refuses c1 token=33`.
     fn of_resource(&mut self, line: &Line<'_>) {
         let [verb, who] = line.words[..] else {
             panic!("a resource does not do this: {:?}", line.words)
@@ -375,9 +402,17 @@ impl Writer {
             line.host.into(),
             line.key(),
             line.number("token"),
-            self.operations,
+            line.number("op").unwrap_or(self.operations),
         );
         self.operations += 1;
+        if verb == "totals" {
+            let total = who.parse().unwrap();
+            return self.push(What::Total {
+                resource,
+                key,
+                total,
+            });
+        }
         self.push(match verb {
             "reads" => What::ReadApplied {
                 resource,
@@ -389,7 +424,9 @@ impl Writer {
                 version: 0,
             },
             "writes" => {
-                let (read_version, before, after) = (0, 0, 1);
+                let before = line.number("over").unwrap_or(0);
+                let read_version = line.number("read").unwrap_or(before);
+                let after = before + 1;
                 What::WriteApplied {
                     resource,
                     key,
@@ -464,16 +501,21 @@ impl Line<'_> {
     }
 
     fn votes(&self) -> Vec<Vote> {
-        let nodes = self.options.get("from").copied().unwrap_or_default();
-        let granted = |node: &str| Vote {
-            node: node.into(),
-            answer: Answer::Granted,
-        };
-        nodes
-            .split(',')
-            .filter(|node| !node.is_empty())
-            .map(granted)
-            .collect()
+        let answers = [
+            ("from", Answer::Granted),
+            ("taken", Answer::Taken),
+            ("silent", Answer::TimedOut),
+            ("failed", Answer::Error("LOADING".to_owned())),
+        ];
+        let votes = answers.into_iter().flat_map(|(option, answer)| {
+            let nodes = self.options.get(option).copied().unwrap_or_default();
+            let nodes = nodes.split(',').filter(|node| !node.is_empty());
+            nodes.map(move |node| Vote {
+                node: node.into(),
+                answer: answer.clone(),
+            })
+        });
+        votes.collect()
     }
 }
 
@@ -523,6 +565,7 @@ fn did_of(word: &str) -> Did {
         "refused" => Did::Refused,
         "missing" => Did::Missing,
         "expired" => Did::Expired,
+        "evicted" => Did::Evicted,
         other => panic!("no command does this: {other}"),
     }
 }
