@@ -11,8 +11,8 @@ use fencepost_world::plan::{
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{
-    Action, Client, Draw, Drawable, Elapsed, Fault, Fencing, Fsync, Heal, Kind, Order, Persistence,
-    Release, Scenario, Token, Trigger,
+    Acquire, Action, Client, Draw, Drawable, Elapsed, Extend, FailedAttempt, Fault, Fencing, Fsync,
+    Heal, Kind, LockValue, Order, Persistence, Release, Scenario, Token, Trigger,
 };
 
 /// Everything that a run needs, in integers.
@@ -56,6 +56,16 @@ pub struct SystemPlan {
     pub drift_constant: Duration,
     pub token: Token,
     pub release: Release,
+    #[serde(default)]
+    pub acquire: Acquire,
+    #[serde(default)]
+    pub failed_attempt: FailedAttempt,
+    #[serde(default)]
+    pub value: LockValue,
+    #[serde(default)]
+    pub extend: Extend,
+    #[serde(default)]
+    pub extend_late: bool,
 }
 
 /// Every Redis node.
@@ -88,6 +98,9 @@ pub struct ClientPlan {
     pub rounds: Vec<RoundPlan>,
     /// How many attempts it makes in a round; without limit if there is none.
     pub tries: Option<u32>,
+    /// Whether it stops when it is told that its lock is lost.
+    #[serde(default)]
+    pub cancel_on_loss: bool,
     /// The shortest and the longest delay between two attempts, drawn anew each time by the host's own stream.
     pub retry: (Duration, Duration),
 }
@@ -195,6 +208,11 @@ impl Drawing {
             drift_constant: system.drift_constant,
             token: system.token,
             release: system.release,
+            acquire: system.acquire,
+            failed_attempt: system.failed_attempt,
+            value: system.value,
+            extend: system.extend,
+            extend_late: system.extend_late(),
         }
     }
 
@@ -209,6 +227,7 @@ impl Drawing {
             start: self.one(&format!("{name}/start"), &client.start),
             rounds: (1..=*client.rounds.get_ref()).map(round).collect(),
             tries: client.tries.as_ref().map(|tries| *tries.get_ref()),
+            cancel_on_loss: client.cancel_on_loss,
             retry: (client.retry.min(), client.retry.max()),
         }
     }

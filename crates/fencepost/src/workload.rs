@@ -1,11 +1,14 @@
 //! What a client does: acquire, read, think, write, hold, release. The marks are the events that faults are set on.
 
 use std::cell::Cell;
+use std::future::{Future, pending};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
 use fencepost_checker::history::{Attempt, Name, Operation, What};
 use fencepost_world::{Host, Stream};
+use futures_util::future::{Either, select};
 
 use crate::plan::{ClientPlan, RoundPlan};
 use crate::remote::{For, ResourceClient};
@@ -43,7 +46,9 @@ pub(crate) async fn counter<S: LockSystem>(
     };
     for round in &plan.rounds {
         if let Some(held) = worker.acquire(plan.tries, &mut retry).await {
-            worker.work(&mut resource, &held, round).await;
+            worker
+                .work(&mut resource, &held, round, plan.cancel_on_loss)
+                .await;
             worker.release(held).await;
         }
     }
@@ -61,6 +66,20 @@ impl Retry {
     fn next(&mut self) -> Duration {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(self.stream.between(nanos(self.least), nanos(self.most)))
+    }
+}
+
+/// The news that the lock is lost, which a step is cancelled by.
+struct Lost<'a>(Pin<Box<dyn Future<Output = ()> + 'a>>);
+
+impl Lost<'_> {
+    /// What comes of `step`, or nothing if the lock is lost before: asked first, so that nothing is begun under a lease
+    /// that is over.
+    async fn or<T>(&mut self, step: impl Future<Output = T>) -> Option<T> {
+        match select(&mut self.0, pin!(step)).await {
+            Either::Left(_) => None,
+            Either::Right((came, _)) => Some(came),
+        }
     }
 }
 
@@ -121,25 +140,43 @@ impl<C: LockClient> Worker<C> {
         resource: &mut ResourceClient,
         held: &Acquired<C::Held>,
         round: &RoundPlan,
+        cancel_on_loss: bool,
     ) {
         let of = For {
             key: KEY,
             attempt: held.attempt,
             token: held.token,
         };
-        if let Ok(reading) = resource.read(of).await {
-            self.host.mark("read").await;
-            self.host.sleep(round.think).await;
-            // Refused for its token, or no answer: either way the client is done and the history says which it was.
-            drop(resource.write(of, reading, reading.value + 1).await);
-            self.host.mark("wrote").await;
-        }
-        self.host.sleep(round.hold).await;
+        let lost: Lost<'_> = if cancel_on_loss {
+            Lost(Box::pin(self.lock.lost(&held.held)))
+        } else {
+            Lost(Box::pin(pending()))
+        };
+        // Cancelled or at its end: it leaves.
+        let _: Option<()> = self.steps(resource, of, round, lost).await;
         self.host.record(What::Left {
             client: self.name(),
             attempt: held.attempt,
             key: key(),
         });
+    }
+
+    /// `None` if the loss came first. What was sent to the resource is waited for in any case.
+    async fn steps(
+        &self,
+        resource: &mut ResourceClient,
+        of: For<'_>,
+        round: &RoundPlan,
+        mut lost: Lost<'_>,
+    ) -> Option<()> {
+        if let Ok(reading) = resource.read(of).await {
+            self.host.mark("read").await;
+            lost.or(self.host.sleep(round.think)).await?;
+            // Refused for its token, or no answer: either way the client is done and the history says which it was.
+            drop(resource.write(of, reading, reading.value + 1).await);
+            self.host.mark("wrote").await;
+        }
+        lost.or(self.host.sleep(round.hold)).await
     }
 
     async fn release(&self, mut held: Acquired<C::Held>) {

@@ -147,8 +147,18 @@ fn tokens(file: &File) -> Checked<()> {
     }
 }
 
-/// Not for flips: they can take persistence away, but no key of the file.
-pub(super) fn persistence(file: &File) -> Checked<()> {
+/// Keys that say how something is done which is not done at all.
+///
+/// Not for flips: they can take the thing away, but no key of the file.
+pub(super) fn idle(file: &File) -> Checked<()> {
+    if let Some(span) = file.system.get_ref().idle_extend_late() {
+        let help = r#"set `system.extend = "lua"`, or leave `extend-late` out"#;
+        return Err(Problem::new(span, "`extend-late` without any renewal").help(help));
+    }
+    persistence(file)
+}
+
+fn persistence(file: &File) -> Checked<()> {
     match &file.node.fsync {
         Some(fsync) if file.node.persistence == Persistence::None => {
             let help = r#"set `node.persistence = "aof"`, or leave `fsync` out"#;

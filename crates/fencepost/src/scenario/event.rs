@@ -12,7 +12,10 @@ use super::error::{Problem, TextProblem};
 /// `started`, and then in each round: `trying` before each attempt, `acquired` or `refused` after it, `read` and
 /// `wrote` when the resource has answered, `releasing` before release is called and `released` when it has returned.
 /// `finished` comes last.
-pub const CLIENT_VERBS: [&str; 9] = [
+///
+/// In between, `extended` and `lost` when a renewal has got it a new deadline or it is told of its loss; `set` between
+/// SETNX and PEXPIRE, and `got` between GET and DEL, where the lock does that in two commands.
+pub const CLIENT_VERBS: [&str; 13] = [
     "started",
     "trying",
     "acquired",
@@ -22,6 +25,10 @@ pub const CLIENT_VERBS: [&str; 9] = [
     "releasing",
     "released",
     "finished",
+    "extended",
+    "lost",
+    "set",
+    "got",
 ];
 
 /// The hosts of a scenario, in the order in which they act within one instant.

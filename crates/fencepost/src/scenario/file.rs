@@ -111,10 +111,22 @@ pub struct System {
     /// Where fencing tokens come from.
     #[serde(default)]
     pub token: Token,
-    /// How a holder gives its lock back. What a *failed attempt* leaves is always removed by the script: a plain DEL
-    /// after a failed attempt is another claim.
+    /// How a holder gives its lock back. What a *failed attempt* leaves is removed as `failed-attempt` says.
     #[serde(default)]
     pub release: Release,
+    /// How a node is asked for the key.
+    #[serde(default)]
+    pub acquire: Acquire,
+    /// How what a refused attempt left is removed.
+    #[serde(default)]
+    pub failed_attempt: FailedAttempt,
+    /// What a key holds.
+    #[serde(default)]
+    pub value: LockValue,
+    /// Whether and how a holder renews its lock each third of the TTL until it calls release.
+    #[serde(default)]
+    pub extend: Extend,
+    extend_late: Option<Spanned<bool>>,
 }
 
 impl System {
@@ -125,6 +137,22 @@ impl System {
         self.nodes
             .as_ref()
             .map_or(default, |nodes| *nodes.get_ref())
+    }
+
+    /// `extend-late`: a renewal is sent whatever the local clock says, and judged by the nodes' answers alone. A client
+    /// that looks at its clock first stops by itself, and the nodes are never asked. With `extend = "set-xx"` so it is
+    /// in any case.
+    #[must_use]
+    pub fn extend_late(&self) -> bool {
+        self.extend_late
+            .as_ref()
+            .is_some_and(|late| *late.get_ref())
+    }
+
+    /// Where the file says `extend-late = true` of renewals that there are not.
+    pub(super) fn idle_extend_late(&self) -> Option<std::ops::Range<usize>> {
+        let late = self.extend_late.as_ref().filter(|late| *late.get_ref())?;
+        (self.extend == Extend::None).then(|| late.span())
     }
 
     pub(super) fn nodes_span(&self) -> Option<std::ops::Range<usize>> {
@@ -204,6 +232,52 @@ pub enum Release {
     Del,
     /// By GET and then DEL.
     GetDel,
+}
+
+/// How a node is asked for the key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acquire {
+    /// By one command, `SET key value NX PX ttl`.
+    #[default]
+    SetNxPx,
+    /// By SETNX and then PEXPIRE. Who dies in between leaves a key that never expires.
+    SetnxThenExpire,
+}
+
+/// How what a refused attempt left at the nodes is removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailedAttempt {
+    /// By the script that compares and deletes in one step.
+    #[default]
+    Lua,
+    /// By DEL to all nodes, as 000 has it in step 6, also to those where another holds the key.
+    Del,
+}
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockValue {
+    /// 20 random bytes, fresh for each attempt.
+    #[default]
+    Random,
+    /// The wall clock in microseconds and the client's name, which 002 calls simpler and less safe.
+    TimeAndId,
+}
+
+/// Whether and how a holder renews its lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extend {
+    /// Not at all.
+    #[default]
+    None,
+    /// By the script that compares and sets the time to live in one step, within the old validity.
+    Lua,
+    /// By `SET key value XX PX ttl`, as 000 has it: it does not ask whose key it is, nor what time it is.
+    SetXx,
 }
 
 /// `[node]`: every Redis node.
@@ -322,7 +396,8 @@ pub enum Fencing {
 
 /// `[[client]]`: a program that acquires, reads, thinks, writes, holds on and releases.
 ///
-/// It never looks at its clock between acquiring and releasing: a client that stops by itself would test nothing.
+/// Unless `cancel-on-loss` is set it never looks at its clock between acquiring and releasing: a client that stops by
+/// itself would test nothing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Client {
@@ -340,6 +415,10 @@ pub struct Client {
     /// The time between write and release; 10 ms if left out.
     #[serde(default = "ten_ms")]
     pub hold: Draw<Duration>,
+    /// Whether it stops and leaves when it is told that its lock is lost, at the latest at the deadline by its own
+    /// clock. An operation that it has sent is waited for, so it ends between two steps.
+    #[serde(default)]
+    pub cancel_on_loss: bool,
     /// How many attempts it makes in a round before it goes on to the next one; without limit if left out.
     pub tries: Option<Spanned<u32>>,
     /// The delay between two attempts, drawn anew each time; 0 to 50 ms if left out.

@@ -26,8 +26,8 @@ pub use catalogue::{catalogue, embedded};
 pub use error::ScenarioError;
 pub use event::{CLIENT_VERBS, Hosts};
 pub use file::{
-    Client, Clock, Elapsed, Expectation, Fencing, Fsync, Kind, Link, Network, Node, Order,
-    Persistence, Release, Resource, System, Token,
+    Acquire, Client, Clock, Elapsed, Expectation, Extend, FailedAttempt, Fencing, Fsync, Kind,
+    Link, LockValue, Network, Node, Order, Persistence, Release, Resource, System, Token,
 };
 pub use value::{Draw, Drawable, LONGEST, Ppm, Step, duration};
 
@@ -260,7 +260,7 @@ impl Origin<'_> {
         let mut scenario = self.build(
             self.name.to_owned(),
             Spanned::new(span.clone(), root.clone()),
-            check::persistence,
+            check::idle,
         )?;
         for (index, flip) in flips.into_iter().enumerate() {
             let (place, why) = (flip.span.clone(), flip.why.clone());

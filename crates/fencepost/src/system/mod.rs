@@ -3,8 +3,10 @@
 //! A system of one's own implements [`LockSystem`] and [`LockClient`] on a [`Host`], which gives clock, timers,
 //! entropy, tasks and connections, whatever the engine.
 
+mod node;
 mod ports;
 mod redlock;
+mod renewal;
 
 use std::future::Future;
 
@@ -35,6 +37,14 @@ pub trait LockClient: 'static {
     /// # Errors
     /// Why not. What had been set at the nodes is being released.
     fn acquire(&self, key: &str) -> impl Future<Output = Result<Acquired<Self::Held>, Refused>>;
+
+    /// Ends when the client is told that it does not hold the lock any more; never, for a lock that tells nobody.
+    ///
+    /// A lock that tells records the loss itself, as it records its extensions.
+    fn lost(&self, held: &Self::Held) -> impl Future<Output = ()> {
+        let _ = held;
+        std::future::pending()
+    }
 
     /// Gives the lock back, whatever the clock says.
     fn release(&self, held: &mut Self::Held) -> impl Future<Output = ReleaseOutcome>;

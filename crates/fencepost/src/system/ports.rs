@@ -1,18 +1,23 @@
 //! The ports of `redlock` on a host of the simulated world.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencepost_checker::ClockKind;
-use fencepost_checker::history::{Answer, Name, Vote, What};
+use fencepost_checker::history::{Answer, Name, Operation, Vote, What};
 use fencepost_world::{Connection, Host};
 use redis::RedisResult;
 use redlock::{
-    AttemptBegun, AttemptEnded, AttemptOutcome, Clock, Entropy, ExtendOutcome, ExtensionEnded,
-    NodeError, Observer, Reading, Spawn, Tokens,
+    AttemptBegun, AttemptEnded, AttemptOutcome, Clock, Entropy, ExtendOutcome, ExtensionBegun,
+    ExtensionEnded, LeaseLost, NodeError, Observer, Reading, Spawn, Tokens,
 };
+use sha2::{Digest, Sha256};
 
+use super::node::Refusals;
 use crate::remote::SequenceClient;
+use crate::scenario::LockValue;
 
 /// One of a host's clocks, as a lock measures by it. Timers run on the monotonic one in either case.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +45,26 @@ pub struct HostEntropy(pub Host);
 impl Entropy for HostEntropy {
     fn fill(&self, bytes: &mut [u8]) {
         self.0.fill(bytes);
+    }
+}
+
+/// What lock values are made of: a host's random stream, or its wall clock and its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LockEntropy {
+    pub(super) host: Host,
+    pub(super) value: LockValue,
+}
+
+impl Entropy for LockEntropy {
+    fn fill(&self, bytes: &mut [u8]) {
+        self.host.fill(bytes);
+        if self.value == LockValue::TimeAndId && bytes.len() == redlock::Value::LENGTH {
+            let micros = self.host.reading(ClockKind::Wall) / 1_000;
+            let id = Sha256::digest(self.host.name().as_bytes());
+            let (time, client) = bytes.split_at_mut(size_of::<u64>());
+            time.copy_from_slice(&micros.to_be_bytes());
+            client.copy_from_slice(&id[..client.len()]);
+        }
     }
 }
 
@@ -99,10 +124,54 @@ impl Tokens for HostTokens {
 }
 
 /// Writes what the algorithm does into the history.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HostObserver {
     pub(super) host: Host,
     pub(super) clock: ClockKind,
+    pub(super) refusals: Refusals,
+    pub(super) calls: ExtendCalls,
+}
+
+/// Renewals as calls of a client into its lock, which the judges know by their calls. Numbered apart from the calls of
+/// the client's program.
+#[derive(Clone, Debug)]
+pub(super) struct ExtendCalls {
+    host: Host,
+    last: Arc<AtomicU64>,
+}
+
+impl ExtendCalls {
+    pub(super) fn of(host: Host) -> Self {
+        let last = Arc::new(AtomicU64::new(1_000_000));
+        Self { host, last }
+    }
+
+    /// A renewal of `key` is about to ask the nodes. One runs at a time.
+    pub(super) fn begun(&self, key: &[u8]) {
+        self.host.record(What::CallBegun {
+            client: self.host.name(),
+            call: self.last.fetch_add(1, Ordering::Relaxed) + 1,
+            operation: Operation::Extend,
+            key: text(key),
+            probe: false,
+        });
+    }
+
+    /// It has heard from them, or waited long enough.
+    pub(super) fn ended(&self) {
+        self.host.record(What::CallEnded {
+            client: self.host.name(),
+            call: self.last.load(Ordering::Relaxed),
+        });
+    }
+}
+
+impl HostObserver {
+    /// Makes a mark out of a report, which cannot wait: what of the host is ready in this instant may still run.
+    fn mark(&self, verb: &'static str) {
+        let host = self.host;
+        host.spawn(async move { host.mark(verb).await });
+    }
 }
 
 impl Observer for HostObserver {
@@ -119,6 +188,7 @@ impl Observer for HostObserver {
         let AttemptOutcome::Refused(reason) = event.outcome else {
             return;
         };
+        self.refusals.add(event.value.as_bytes());
         let Some(attempt) = self.host.attempt_with(event.value.as_bytes()) else {
             return;
         };
@@ -131,27 +201,41 @@ impl Observer for HostObserver {
         });
     }
 
+    fn extension_begun(&self, event: &ExtensionBegun<'_>) {
+        self.calls.begun(event.key);
+    }
+
     fn extension_ended(&self, event: &ExtensionEnded<'_>) {
+        if !event.answers.is_empty() {
+            self.calls.ended();
+        }
+        if event.outcome != ExtendOutcome::Extended {
+            return;
+        }
         let Some(attempt) = self.host.attempt_with(event.value.as_bytes()) else {
             return;
         };
-        let (client, key) = (self.host.name(), text(event.key));
-        match event.outcome {
-            ExtendOutcome::Extended => self.host.record(What::Extended {
-                client,
-                attempt,
-                key,
-                deadline: Some(nanos(event.deadline)),
-                clock: self.clock,
-                votes: event.answers.iter().map(extension_vote).collect(),
-            }),
-            ExtendOutcome::Lost => self.host.record(What::Lost {
-                client,
-                attempt,
-                key,
-            }),
-            _ => {}
-        }
+        self.host.record(What::Extended {
+            client: self.host.name(),
+            attempt,
+            key: text(event.key),
+            deadline: Some(nanos(event.deadline)),
+            clock: self.clock,
+            votes: event.answers.iter().map(extension_vote).collect(),
+        });
+        self.mark("extended");
+    }
+
+    fn lease_lost(&self, event: &LeaseLost<'_>) {
+        let Some(attempt) = self.host.attempt_with(event.value.as_bytes()) else {
+            return;
+        };
+        self.host.record(What::Lost {
+            client: self.host.name(),
+            attempt,
+            key: text(event.key),
+        });
+        self.mark("lost");
     }
 }
 
@@ -159,7 +243,7 @@ pub(super) fn nanos(reading: Reading) -> u64 {
     u64::try_from(reading.0.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn text(bytes: &[u8]) -> Name {
+pub(super) fn text(bytes: &[u8]) -> Name {
     Name::from(String::from_utf8_lossy(bytes))
 }
 
@@ -180,7 +264,7 @@ pub(super) fn votes(votes: &[redlock::NodeVote]) -> Vec<Vote> {
         .collect()
 }
 
-fn extension_vote(answer: &redlock::NodeAnswer) -> Vote {
+pub(super) fn extension_vote(answer: &redlock::NodeAnswer) -> Vote {
     let vote = match &answer.answer {
         redlock::Answer::Done => Answer::Granted,
         redlock::Answer::Foreign => Answer::Taken,

@@ -1,24 +1,24 @@
 //! Systems `redlock` and `single`: the `redlock` crate, unchanged, on the ports of a simulated host.
 
+use std::future::{Future, pending};
 use std::time::Duration;
 
 use fencepost_checker::ClockKind;
 use fencepost_checker::history::ReleaseOutcome;
 use fencepost_world::Host;
 use futures_util::future::{Either, join_all, select};
-use redlock::redis::{Connect, RedisNode};
-use redlock::{Drift, Guard, PortSet, Redlock, Retry};
+use redlock::redis::Connect;
+use redlock::{Drift, Guard, PortSet, Redlock, Retry, Watchdog};
 
-use super::ports::{HostObserver, HostTokens, nanos, votes};
-use super::{
-    Acquired, HostClock, HostConnect, HostEntropy, HostSpawn, LockClient, LockSystem, Refused,
-};
+use super::node::{LockNode, Refusals};
+use super::ports::{ExtendCalls, HostObserver, HostTokens, LockEntropy, nanos, votes};
+use super::renewal::{Claim, Late, Renewal};
+use super::{Acquired, HostClock, HostConnect, HostSpawn, LockClient, LockSystem, Refused};
 use crate::plan::SystemPlan;
 use crate::remote::SequenceClient;
-use crate::scenario::{Elapsed, Order, Release, Token};
+use crate::scenario::{Elapsed, Extend, Order, Release, Token};
 
-type HostPorts =
-    PortSet<HostClock, HostEntropy, HostSpawn, RedisNode<HostConnect>, HostTokens, HostObserver>;
+type HostPorts = PortSet<HostClock, LockEntropy, HostSpawn, LockNode, HostTokens, HostObserver>;
 
 /// N independent masters and a majority; with one node, the single-node lock.
 #[derive(Clone, Debug)]
@@ -52,27 +52,63 @@ impl RedlockSystem {
             .collect()
     }
 
-    fn lock(&self, host: Host) -> Redlock<HostPorts> {
+    fn drift(&self) -> Drift {
+        Drift {
+            ppm: self.plan.drift_ppm,
+            fixed: self.plan.drift_constant,
+        }
+    }
+
+    fn nodes(&self, from: Host, refusals: &Refusals) -> Vec<LockNode> {
+        let node = |connect| LockNode::new(connect, &self.plan, refusals.clone());
+        self.connects(from).into_iter().map(node).collect()
+    }
+
+    /// How a client renews that does not look at its clock first, if the scenario has it so.
+    fn late(&self, host: Host, nodes: &[LockNode]) -> Option<Late> {
+        let set_xx = self.plan.extend == Extend::SetXx;
+        let late = set_xx || (self.plan.extend == Extend::Lua && self.plan.extend_late);
+        let margin = self.drift().margin(self.plan.ttl);
+        late.then(|| Late {
+            host,
+            clock: self.clock(),
+            ttl: self.plan.ttl,
+            usable: self.plan.ttl.saturating_sub(margin),
+            node_timeout: self.plan.node_timeout,
+            nodes: nodes.to_vec(),
+            calls: ExtendCalls::of(host),
+            set_xx,
+        })
+    }
+
+    fn lock(&self, host: Host, nodes: &[LockNode], refusals: Refusals) -> Redlock<HostPorts> {
         let kind = self.clock();
         let sequence = match self.plan.token {
             Token::None => None,
             Token::Sequence => SequenceClient::new(host),
         };
-        let ports = PortSet::new(HostClock { host, kind }, HostEntropy(host), HostSpawn(host))
+        let entropy = LockEntropy {
+            host,
+            value: self.plan.value,
+        };
+        let observer = HostObserver {
+            host,
+            clock: kind,
+            refusals,
+            calls: ExtendCalls::of(host),
+        };
+        let ports = PortSet::new(HostClock { host, kind }, entropy, HostSpawn(host))
             .with_tokens(HostTokens(sequence))
-            .with_observer(HostObserver { host, clock: kind });
+            .with_observer(observer);
         let builder = Redlock::builder(ports)
-            .nodes(self.connects(host).into_iter().map(RedisNode::new))
+            .nodes(nodes.to_vec())
             .ttl(self.plan.ttl)
             .order(match self.plan.order {
                 Order::Sequential => redlock::Order::Sequential,
                 Order::Parallel => redlock::Order::Parallel,
             })
             .node_timeout(self.plan.node_timeout)
-            .drift(Drift {
-                ppm: self.plan.drift_ppm,
-                fixed: self.plan.drift_constant,
-            })
+            .drift(self.drift())
             // The workload repeats refused attempts itself: each is a call of its own in the history.
             .retry(Retry {
                 tries: 1,
@@ -82,6 +118,10 @@ impl RedlockSystem {
         let builder = match self.plan.elapsed {
             Elapsed::Unchecked => builder.skip_second_reading(),
             Elapsed::Monotonic | Elapsed::Wall => builder,
+        };
+        let builder = match self.plan.extend {
+            Extend::Lua if !self.plan.extend_late => builder.watchdog(Watchdog::default()),
+            Extend::Lua | Extend::SetXx | Extend::None => builder,
         };
         builder
             .build()
@@ -93,9 +133,12 @@ impl LockSystem for RedlockSystem {
     type Client = RedlockClient;
 
     fn client(&self, host: Host) -> RedlockClient {
+        let refusals = Refusals::default();
+        let nodes = self.nodes(host, &refusals);
         RedlockClient {
             host,
-            lock: self.lock(host),
+            late: self.late(host, &nodes),
+            lock: self.lock(host, &nodes, refusals),
             clock: self.clock(),
             release: self.plan.release,
             node_timeout: self.plan.node_timeout,
@@ -109,15 +152,21 @@ impl LockSystem for RedlockSystem {
 pub struct RedlockClient {
     host: Host,
     lock: Redlock<HostPorts>,
+    late: Option<Late>,
     clock: ClockKind,
     release: Release,
     node_timeout: Duration,
     nodes: Vec<HostConnect>,
 }
 
-/// What a client of [`RedlockSystem`] holds. Taken out by the careless ways to release.
+/// What a client of [`RedlockSystem`] holds.
 #[derive(Debug)]
-pub struct Held(Option<Guard<HostPorts>>);
+pub struct Held {
+    /// Taken out by the careless ways to release.
+    guard: Option<Guard<HostPorts>>,
+    /// A renewal beside the guard's own watchdog, if there is one.
+    renewal: Option<Renewal>,
+}
 
 impl LockClient for RedlockClient {
     type Held = Held;
@@ -133,6 +182,11 @@ impl LockClient for RedlockClient {
             .host
             .attempt_with(&value)
             .expect("the observer has announced the attempt");
+        let claim = Claim {
+            attempt,
+            key: guard.key().to_vec(),
+            value: value.clone(),
+        };
         Ok(Acquired {
             attempt,
             token: guard.token(),
@@ -140,17 +194,36 @@ impl LockClient for RedlockClient {
             clock: self.clock,
             votes: votes(guard.votes()),
             value,
-            held: Held(Some(guard)),
+            held: Held {
+                guard: Some(guard),
+                renewal: self.late.as_ref().map(|late| late.start(claim)),
+            },
         })
     }
 
+    fn lost(&self, held: &Held) -> impl Future<Output = ()> {
+        let renewal = held.renewal.as_ref().map(Renewal::lost);
+        let lease = held.guard.as_ref().map(Guard::lost);
+        async move {
+            match (renewal, lease) {
+                // It knows what the nodes tell it, and nothing of the time.
+                (Some(renewal), _) => renewal.await,
+                (None, Some(lease)) => {
+                    lease.await;
+                }
+                (None, None) => pending().await,
+            }
+        }
+    }
+
     async fn release(&self, held: &mut Held) -> ReleaseOutcome {
+        held.renewal = None;
         match self.release {
-            Release::Lua => match &mut held.0 {
+            Release::Lua => match &mut held.guard {
                 Some(guard) => outcome(guard.release().await),
                 None => ReleaseOutcome::Unknown,
             },
-            Release::Del | Release::GetDel => match held.0.take() {
+            Release::Del | Release::GetDel => match held.guard.take() {
                 Some(guard) => self.release_carelessly(guard).await,
                 None => ReleaseOutcome::Unknown,
             },

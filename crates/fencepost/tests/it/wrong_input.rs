@@ -1050,3 +1050,113 @@ facts = ["락 c1 acquird"]
         "#]],
     );
 }
+
+#[test]
+fn a_way_to_extend_that_does_not_exist() {
+    check_whole(
+        r#"claim = "a"
+document = "b"
+[system]
+kind = "single"
+extend = "setxx"
+[[client]]
+name = "c1"
+"#,
+        expect![[r#"
+            error: unknown value `setxx`
+             --> wrong.toml:5:10
+              |
+            5 | extend = "setxx"
+              |          ^^^^^^^
+              |
+              = help: did you mean `set-xx`?
+        "#]],
+    );
+}
+
+#[test]
+fn late_renewals_that_there_are_not() {
+    check_whole(
+        r#"claim = "a"
+document = "b"
+[system]
+kind = "single"
+extend-late = true
+[[client]]
+name = "c1"
+"#,
+        expect![[r#"
+            error: `extend-late` without any renewal
+             --> wrong.toml:5:15
+              |
+            5 | extend-late = true
+              |               ^^^^
+              |
+              = help: set `system.extend = "lua"`, or leave `extend-late` out
+        "#]],
+    );
+}
+
+#[test]
+fn a_loss_that_a_client_is_to_be_cancelled_on_in_words() {
+    check(
+        r#"
+[[client]]
+name = "c3"
+cancel-on-loss = "yes"
+"#,
+        expect![[r#"
+            error: wrong type: string "yes", expected a boolean
+              --> wrong.toml:16:18
+               |
+            16 | cancel-on-loss = "yes"
+               |                  ^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn a_way_to_acquire_that_is_no_command() {
+    check_whole(
+        r#"claim = "a"
+document = "b"
+[system]
+kind = "single"
+acquire = "setnx-px"
+[[client]]
+name = "c1"
+"#,
+        expect![[r#"
+            error: unknown value `setnx-px`
+             --> wrong.toml:5:11
+              |
+            5 | acquire = "setnx-px"
+              |           ^^^^^^^^^^
+              |
+              = help: did you mean `set-nx-px`?
+        "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_failed_attempt() {
+    check_whole(
+        r#"claim = "a"
+document = "b"
+[system]
+kind = "single"
+failed-attempts = "del"
+[[client]]
+name = "c1"
+"#,
+        expect![[r#"
+            error: unknown key `failed-attempts`
+             --> wrong.toml:5:1
+              |
+            5 | failed-attempts = "del"
+              | ^^^^^^^^^^^^^^^
+              |
+              = help: did you mean `failed-attempt`?
+        "#]],
+    );
+}
