@@ -3,6 +3,7 @@
 mod absence;
 mod clocks;
 mod collision;
+mod failover;
 mod key;
 mod progress;
 

@@ -11,6 +11,8 @@ use crate::hosts::Hosts;
 use crate::span::{Position, Span};
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
+/// The command by which a replica does what its primary did.
+const REPLICATE: &str = "replicate";
 
 /// A key at a node, from its creation to its end.
 #[derive(Clone, Debug)]
@@ -25,7 +27,7 @@ pub struct Key {
     pub attempt: Option<Attempt>,
     /// From its creation, or from the first command that met it, to its end.
     pub span: Span,
-    /// Whether the history shows its creation; a replica has keys from elsewhere.
+    /// Whether a command of a client created it here; a replica has its keys from elsewhere.
     pub created: bool,
     /// What was said of how long it lives, in order.
     pub expiries: Vec<Expiry>,
@@ -56,6 +58,8 @@ pub enum Gone {
     Expired,
     /// The node evicted it.
     Evicted,
+    /// The node is a replica, and its primary had it no longer.
+    Copied,
     /// The node had it no longer, for a reason that its commands do not show.
     Lost,
     /// It was there when the run ended, as far as the history tells.
@@ -82,6 +86,16 @@ impl Key {
     pub fn expiry(&self, place: Position) -> Option<&Expiry> {
         let mut before = self.expiries.iter().rev();
         before.find(|expiry| expiry.said <= place)
+    }
+
+    /// When it would run out by a true clock, as was said last.
+    #[must_use]
+    pub fn true_end(&self, hosts: &Hosts) -> Option<Time> {
+        let last = self.expiries.last()?;
+        let wall = hosts.get(&self.node).reading(ClockKind::Wall, last.said)?;
+        let expiry = last.expires_at?.saturating_mul(NANOS_PER_MILLI);
+        let left = expiry.saturating_sub(wall);
+        Some(Time(last.said.at.0.saturating_add(left)))
     }
 
     /// The stretch in which it is certain to have stood there.
@@ -112,9 +126,19 @@ struct Met<'a> {
     node: &'a Name,
     key: &'a Name,
     sender: Option<&'a Name>,
+    command: &'a str,
     creator: Option<&'a Creator>,
     expires_at: Option<u64>,
     place: Position,
+}
+
+impl Met<'_> {
+    fn removed(&self) -> Gone {
+        match self.command {
+            REPLICATE => Gone::Copied,
+            _ => Gone::Removed(self.sender.cloned()),
+        }
+    }
 }
 
 impl Keeper<'_> {
@@ -124,16 +148,17 @@ impl Keeper<'_> {
             What::Command {
                 node,
                 sender,
+                command,
                 key,
                 did,
                 creator,
                 expires_at,
-                ..
             } => {
                 let met = Met {
                     node,
                     key,
                     sender: sender.as_ref(),
+                    command,
                     creator: creator.as_ref(),
                     expires_at: *expires_at,
                     place,
@@ -158,17 +183,17 @@ impl Keeper<'_> {
         match did {
             Did::Created => {
                 self.missing(met);
-                self.stand(met, met.sender, true);
+                self.put(met);
             }
             Did::Missing => self.missing(met),
             Did::Overwritten => {
                 self.alive(met);
-                self.remove(met, Gone::Removed(met.sender.cloned()));
-                self.stand(met, met.sender, true);
+                self.remove(met, met.removed());
+                self.put(met);
             }
             Did::Deleted => {
                 self.alive(met);
-                self.remove(met, Gone::Removed(met.sender.cloned()));
+                self.remove(met, met.removed());
             }
             Did::Evicted => {
                 self.alive(met);
@@ -186,6 +211,17 @@ impl Keeper<'_> {
             Did::Read | Did::Refused => {
                 self.alive(met);
             }
+        }
+    }
+
+    /// Somebody's command put a value there; a replica's is that of its primary.
+    fn put(&mut self, met: &Met<'_>) {
+        let index = self.stand(met, met.sender, met.sender.is_some());
+        if met.command == REPLICATE {
+            let mut before = self.keys[..index].iter().rev();
+            let origin = before.find(|one| one.key == *met.key && one.node != *met.node);
+            let origin = origin.map(|one| (one.client.clone(), one.attempt));
+            (self.keys[index].client, self.keys[index].attempt) = origin.unwrap_or_default();
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A node is reachable for a client while its process is up and not stopped, messages pass both ways, and a round trip
 //! with every delay in force fits into the time that a client waits for a node. A node whose disk does not answer, a
-//! replica, and a node to which a late packet may be on its way are not counted. A reset interrupts for an instant.
+//! replica, and a node to which a late packet may be on its way are not counted; a node that is promoted without ever
+//! having been made a replica was one from the start. A reset interrupts for an instant.
 //! What the client itself does, whether it is stopped or dead, is another matter.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ impl Reach {
     /// Follows hosts, links and faults through a history.
     #[must_use]
     pub fn of(header: &Header, events: &[Event]) -> Self {
-        let mut state = State::new(header);
+        let mut state = State::new(header, replicas_at_first(events));
         for event in events {
             state.take(event);
         }
@@ -63,6 +64,22 @@ impl Reach {
     }
 }
 
+fn replicas_at_first(events: &[Event]) -> BTreeSet<Name> {
+    let (mut settled, mut replicas) = (BTreeSet::new(), BTreeSet::new());
+    for event in events {
+        match &event.what {
+            What::Promoted { node } if settled.insert(node) => {
+                replicas.insert(node.clone());
+            }
+            What::Demoted { node, .. } => {
+                settled.insert(node);
+            }
+            _ => {}
+        }
+    }
+    replicas
+}
+
 #[derive(Default)]
 struct Node {
     down: bool,
@@ -83,6 +100,7 @@ struct Link {
 struct State {
     latency: u64,
     node_timeout: u64,
+    replicas_at_first: BTreeSet<Name>,
     clients: BTreeSet<Name>,
     nodes: BTreeMap<Name, Node>,
     links: BTreeMap<(Name, Name), Link>,
@@ -90,10 +108,11 @@ struct State {
 }
 
 impl State {
-    fn new(header: &Header) -> Self {
+    fn new(header: &Header, replicas_at_first: BTreeSet<Name>) -> Self {
         Self {
             latency: header.latency,
             node_timeout: header.node_timeout,
+            replicas_at_first,
             clients: BTreeSet::new(),
             nodes: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -147,7 +166,8 @@ impl State {
                 self.spans.entry(host.clone()).or_default();
             }
             Role::Node => {
-                self.nodes.entry(host.clone()).or_default();
+                let node = self.nodes.entry(host.clone()).or_default();
+                node.replica = self.replicas_at_first.contains(host);
             }
             _ => return,
         }

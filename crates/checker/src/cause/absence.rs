@@ -2,6 +2,7 @@
 
 use crate::acquisitions::{Decision, Owner, Section};
 use crate::cause::collision::collision;
+use crate::cause::key::has_failed;
 use crate::clock::Time;
 use crate::history::{Cut, Name, What};
 use crate::hosts::HostLine;
@@ -88,7 +89,12 @@ pub(crate) fn foreign_command(
         lease.owner.client == *sender && lease.key == *key && lease.span.from < place
     };
     let Some(lease) = run.leases.iter().rev().find(theirs) else {
-        return Some(format!("{sender} had held no lease on `{key}`"));
+        let failed = if has_failed(run, sender, key, place) {
+            ": its own attempt had failed"
+        } else {
+            ""
+        };
+        return Some(format!("{sender} had held no lease on `{key}`{failed}"));
     };
     if lease.span.contains(place) {
         return Some(format!(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::acquisitions::{Decision, Owner};
 use crate::cause::absence::{late_decision, stopped_for};
 use crate::cause::clocks::{Stray, loss};
+use crate::cause::failover::{copied, failed_over};
 use crate::cause::key::{Fate, Life};
 use crate::clock::{ClockKind, Time};
 use crate::history::{Answer, Crash, Did, Name, What};
@@ -19,14 +20,16 @@ pub(crate) fn collision(run: &Run<'_>, decision: &Decision, lease: &Lease) -> Op
         return late_decision(run, decision);
     }
     let (first, second) = in_order(run, &decision.owner, &lease.owner);
-    taken_over(run, decision, &lease.owner).or_else(|| {
-        let fates = fates(run, first, second, decision);
-        if fates.is_empty() {
-            disjoint(run, first, second, decision)
-        } else {
-            Some(told(run, first, &fates, decision))
-        }
-    })
+    let gone = |owner: &Owner, rival: &Owner| {
+        let fates = fates(run, owner, rival, decision);
+        (!fates.is_empty()).then(|| told(run, owner, &fates, decision))
+    };
+    taken_over(run, decision, &lease.owner)
+        .or_else(|| gone(first, second))
+        .or_else(|| failed_over(run, first, second, decision))
+        // Who decides last may have been the first to set its keys.
+        .or_else(|| gone(second, first))
+        .or_else(|| disjoint(run, first, second, decision))
 }
 
 /// Of two owners the one that acquired first, first.
@@ -170,6 +173,7 @@ fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) ->
             by,
             command,
             overwritten,
+            refused,
         } => {
             let did = if *overwritten { "overwrote" } else { "deleted" };
             let whose = if by == owner {
@@ -177,13 +181,16 @@ fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) ->
             } else {
                 format!("the key of {owner}")
             };
+            let by = if *refused && by != owner {
+                format!("{by}, whose own attempt had failed,")
+            } else {
+                by.to_string()
+            };
             format!("{by} {did} {whose} at {nodes} with {command}")
         }
-        Fate::Dropped {
-            family: Some(family),
-        } => format!("{nodes} dropped the key of {owner} ({family})"),
-        Fate::Dropped { family: None } => {
-            format!("{nodes} dropped the key of {owner} before its time")
+        Fate::Dropped { family } => format!("{nodes} dropped the key of {owner} ({family})"),
+        Fate::Operated { command } => {
+            format!("an operator removed the key of {owner} at {nodes} with {command}")
         }
         Fate::Forgotten { how, stepped } => {
             let crashed = match how {
@@ -193,8 +200,10 @@ fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) ->
                 Crash::Shutdown if met.nodes.len() > 1 => "were shut down",
                 Crash::Shutdown => "was shut down",
             };
-            let lost =
-                format!("{nodes} {crashed} and came back without the key of {owner} (persistence)");
+            let copied = copied(run, &met.nodes, first, decision);
+            let lost = format!(
+                "{nodes} {crashed} and came back without the key of {owner} (persistence){copied}"
+            );
             match stepped {
                 Some(Stray::Step(by)) => format!(
                     "{lost}, after its wall clock had stepped forward by {}",
@@ -214,8 +223,9 @@ fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) ->
         Fate::ExpiredEarly {
             stray: Stray::Rate(ppm),
         } => {
+            let fault = clock_fault(run, &met.nodes, decision.place);
             format!(
-                "{nodes}'s wall clock runs fast by {ppm} ppm, so the key of {owner} expired early"
+                "{nodes}'s wall clock runs fast by {ppm} ppm{fault}, so the key of {owner} expired early"
             )
         }
         Fate::ExpiredEarly {
@@ -230,10 +240,40 @@ fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) ->
     }
 }
 
+/// The fault that changed the rate of a clock, if the history has one.
+fn clock_fault<T: AsRef<str>>(run: &Run<'_>, hosts: &[T], until: Position) -> String {
+    let mut events = run.history.events.iter().rev();
+    let family = events.find_map(|event| match &event.what {
+        What::Fault {
+            family, hosts: hit, ..
+        } if matches!(&**family, "clock-drift" | "clock-slew")
+            && Position::from(event) < until
+            && hosts
+                .iter()
+                .any(|host| hit.iter().any(|hit| **hit == *host.as_ref())) =>
+        {
+            Some(family)
+        }
+        _ => None,
+    });
+    family.map_or_else(String::new, |family| format!(" ({family})"))
+}
+
 /// The keys lived as long as they were meant to, so it is the holder who counted its lease too long.
 fn outlasted(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) -> String {
-    let (owner, nodes) = (&first.client, list(&met.nodes));
-    let end = met.end.map_or_else(String::new, |end| format!(" at {end}"));
+    ran_out(run, first, &met.nodes, met.end, decision)
+}
+
+/// How it came that the keys of `first` at `nodes` ran out at `end` and it went on.
+pub(super) fn ran_out(
+    run: &Run<'_>,
+    first: &Owner,
+    nodes: &[&str],
+    end: Option<Time>,
+    decision: &Decision,
+) -> String {
+    let (owner, nodes) = (&first.client, list(nodes));
+    let end = end.map_or_else(String::new, |end| format!(" at {end}"));
     let ran_out = format!("its key at {nodes} ran out{end}");
     let host = run.hosts.get(owner);
     let mut before = run
@@ -265,12 +305,17 @@ fn outlasted(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) -
             "{owner}'s {clock} clock stepped back by {}, while {ran_out}",
             Seconds(by)
         ),
-        Some(Stray::Still(long)) => format!(
-            "{owner}'s {clock} clock stood still for {}, while {ran_out}",
-            Seconds(long)
-        ),
+        Some(Stray::Still(long)) => {
+            let suspended = !host.stopped(began, decision.place.at).is_zero();
+            let suspended = if suspended { " (suspend)" } else { "" };
+            format!(
+                "{owner}'s {clock} clock stood still for {}{suspended}, while {ran_out}",
+                Seconds(long)
+            )
+        }
         Some(Stray::Rate(ppm)) => {
-            format!("{owner}'s {clock} clock runs slow by {ppm} ppm, while {ran_out}")
+            let fault = clock_fault(run, &[owner], decision.place);
+            format!("{owner}'s {clock} clock runs slow by {ppm} ppm{fault}, while {ran_out}")
         }
         None => format!("{owner} counted its lease longer than its key lived: {ran_out}"),
     }

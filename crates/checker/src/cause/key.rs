@@ -18,9 +18,13 @@ pub(super) enum Fate {
         by: Name,
         command: Name,
         overwritten: bool,
+        /// The latest attempt of who sent it won nothing.
+        refused: bool,
     },
-    /// The node removed it by itself before its time, or a fault of this family did.
-    Dropped { family: Option<Name> },
+    /// The node dropped it: by a fault of this family.
+    Dropped { family: Name },
+    /// Its operator removed it.
+    Operated { command: Name },
     /// The node's process ended and came back without it; the wall clock may have stepped while it was down.
     Forgotten { how: Crash, stepped: Option<Stray> },
     /// The node's clock reached its expiry before true time did.
@@ -162,6 +166,7 @@ impl<'a> Life<'a> {
                     by: by.clone(),
                     command: command.clone(),
                     overwritten,
+                    refused: has_failed(run, by, self.key, event.into()),
                 })
             }
             _ => None,
@@ -173,31 +178,70 @@ impl<'a> Life<'a> {
         let mut downs = host.downs.iter().rev();
         let (down, how) =
             downs.find(|(down, _)| (self.created..self.replaced).contains(&down.from))?;
+        let survived = self
+            .between(run)
+            .filter(|event| Position::from(*event) > down.from)
+            .any(|event| self.is_met_by(event));
         let stepped = gain(host, ClockKind::Wall, down.from.at, self.replaced.at);
-        Some(Fate::Forgotten {
+        (!survived).then(|| Fate::Forgotten {
             how: *how,
             stepped: stepped.filter(|stray| matches!(stray, Stray::Step(_))),
         })
     }
 
+    /// Whether a command, or the node itself, found the key there.
+    fn is_met_by(&self, event: &Event) -> bool {
+        matches!(&event.what, What::Command { node, key, did, creator, .. }
+            if node == self.node
+                && key == self.key
+                && !matches!(did, Did::Created | Did::Missing)
+                && creator.as_ref().is_none_or(|creator| creator.client == *self.owner))
+    }
+
     fn dropped(&self, run: &Run<'_>) -> Option<Fate> {
-        self.between(run).rev().find_map(|event| match &event.what {
-            What::Fault { family, hosts, .. }
-                if matches!(&**family, "evict" | "flush") && hosts.contains(self.node) =>
-            {
-                Some(Fate::Dropped {
-                    family: Some(family.clone()),
-                })
-            }
+        let removed = self.between(run).rev().find_map(|event| match &event.what {
             What::Command {
                 node,
                 key,
-                did: Did::Deleted,
+                did: did @ (Did::Deleted | Did::Evicted),
                 sender: None,
+                command,
                 ..
-            } if node == self.node && key == self.key => Some(Fate::Dropped { family: None }),
+            } if node == self.node && key == self.key => Some((event.at, *did, command)),
             _ => None,
-        })
+        });
+        let fault = |at: Option<Time>| {
+            let mut events = self.between(run).rev();
+            events.find_map(|event| match &event.what {
+                What::Fault { family, hosts, .. }
+                    if matches!(&**family, "evict" | "flush")
+                        && hosts.contains(self.node)
+                        && at.is_none_or(|at| at == event.at) =>
+                {
+                    Some(Fate::Dropped {
+                        family: family.clone(),
+                    })
+                }
+                _ => None,
+            })
+        };
+        match removed {
+            Some((_, Did::Evicted, _)) => Some(Fate::Dropped {
+                family: "evict".into(),
+            }),
+            Some((at, _, command)) => fault(Some(at)).or_else(|| {
+                Some(if command.to_ascii_uppercase().starts_with("FLUSH") {
+                    Fate::Dropped {
+                        family: "flush".into(),
+                    }
+                } else {
+                    Fate::Operated {
+                        command: command.clone(),
+                    }
+                })
+            }),
+            None => fault(None),
+        }
     }
 
     fn expired(&self, run: &Run<'_>) -> Option<Fate> {
@@ -213,6 +257,15 @@ impl<'a> Life<'a> {
         gain(host, ClockKind::Wall, self.set.at, self.replaced.at)
             .map(|stray| Fate::ExpiredEarly { stray })
     }
+}
+
+/// Whether the latest attempt of a client on a key before a place won nothing.
+pub(super) fn has_failed(run: &Run<'_>, client: &Name, key: &Name, before: Position) -> bool {
+    let mut attempts = run.acquisitions.attempts.iter().rev();
+    let latest = attempts.find(|attempt| {
+        attempt.owner.client == *client && attempt.key == *key && attempt.span.from < before
+    });
+    latest.is_some_and(|latest| run.acquisitions.get(&latest.owner).is_none())
 }
 
 /// Whether a client put its value at the key of a node. What was there before is another matter.

@@ -88,10 +88,154 @@ fn a_key_that_somebody_deleted() {
         &n3_fails("4s n3 EVALSHA by c3 refused of=c1\n5s n3 suffers evict"),
         expect!["n3 dropped the key of c1 (evict)"],
     );
+}
+
+#[test]
+fn a_key_that_the_node_or_its_operator_removed() {
     cause(
         MutualExclusion,
-        &n3_fails("5s n3 - deleted of=c1"),
-        expect!["n3 dropped the key of c1 before its time"],
+        &n3_fails("5s n3 evict evicted of=c1"),
+        expect!["n3 dropped the key of c1 (evict)"],
+    );
+    cause(
+        MutualExclusion,
+        &n3_fails("5s n3 FLUSHALL deleted of=c1"),
+        expect!["n3 dropped the key of c1 (flush)"],
+    );
+    cause(
+        MutualExclusion,
+        &n3_fails("5s n3 DEL deleted of=c1"),
+        expect!["an operator removed the key of c1 at n3 with DEL"],
+    );
+    // By whichever command the fault was carried out.
+    cause(
+        MutualExclusion,
+        &n3_fails("5s n3 suffers flush\n5s n3 DEL deleted of=c1"),
+        expect!["n3 dropped the key of c1 (flush)"],
+    );
+    // A fault of another time is another matter.
+    cause(
+        MutualExclusion,
+        &n3_fails("4s n3 suffers evict\n5s n3 DEL deleted of=c1"),
+        expect!["an operator removed the key of c1 at n3 with DEL"],
+    );
+    // The key had survived the crash before.
+    cause(
+        MutualExclusion,
+        &n3_fails("3s n3 crashes\n4s n3 starts\n5s n3 evict evicted of=c1"),
+        expect!["n3 dropped the key of c1 (evict)"],
+    );
+    cause(
+        MutualExclusion,
+        &n3_fails(
+            "3s n3 crashes\n4s n3 starts\n5s n3 SET by c3 refused of=c1\n6s n3 clock steps +30s",
+        ),
+        expect!["n3's wall clock stepped forward by 30.000 s, so the key of c1 expired early"],
+    );
+}
+
+#[test]
+fn a_failed_attempt_that_deletes_whatever_is_there() {
+    cause(
+        MutualExclusion,
+        &n3_fails(
+            "4s c3 begins\n4s n3 SET by c3 refused of=c1\n5s n3 DEL by c3 deleted of=c1\n5s c3 is-refused",
+        ),
+        expect!["c3, whose own attempt had failed, deleted the key of c1 at n3 with DEL"],
+    );
+    cause(
+        OwnerOnlyRelease,
+        &n3_fails(
+            "4s c3 begins\n4s n3 SET by c3 refused of=c1\n5s n3 DEL by c3 deleted of=c1\n5s c3 is-refused",
+        ),
+        expect!["c3 had held no lease on `k`: its own attempt had failed"],
+    );
+}
+
+#[test]
+fn a_renewal_that_does_not_ask_who_owns_the_key() {
+    let late = |command: &str| {
+        format!(
+            "1s c1 begins
+             2s c1 acquires until 30s from=n1
+             31s c2 begins
+             31s n1 SET by c2 created expires=61s
+             32s c2 acquires until 60s from=n1
+             40s n1 {command} of=c2 expires=70s
+             41s c1 extends until 69s from=n1"
+        )
+    };
+    cause(
+        MutualExclusion,
+        &late("PEXPIRE by c1 expiry-changed"),
+        expect!["c1 changed the expiry of the key of c2 at n1 with PEXPIRE"],
+    );
+    cause(
+        OwnerOnlyRelease,
+        &late("SET by c1 overwritten"),
+        expect!["its lease ended at 30.000 s; its command came at 40.000 s"],
+    );
+}
+
+#[test]
+fn the_fault_behind_a_rate_is_named() {
+    cause(
+        MutualExclusion,
+        &n3_fails("3s n3 suffers clock-slew\n3s n3 clock ppm 4000000"),
+        expect!["n3's wall clock runs fast by 4000000 ppm (clock-slew), so the key of c1 expired early"],
+    );
+    cause(
+        MutualExclusion,
+        &n3_fails("3s n3 suffers clock-drift\n3s n3 clock ppm 4000000")
+            .replace("1s c1 begins", "1s n2 suffers clock-slew\n1s c1 begins"),
+        expect!["n3's wall clock runs fast by 4000000 ppm (clock-drift), so the key of c1 expired early"],
+    );
+    cause(
+        MutualExclusion,
+        &key_ran_out(
+            "1s c1 suffers clock-drift\n1s c1 clock ppm -500000",
+            "2s c1 acquires until 30s from=n1",
+        ),
+        expect!["c1's monotonic clock runs slow by 500000 ppm (clock-drift), while its key at n1 ran out at 31.000 s"],
+    );
+}
+
+#[test]
+fn a_machine_that_slept() {
+    // As the holder.
+    cause(
+        MutualExclusion,
+        &key_ran_out(
+            "",
+            "2s c1 acquires until 30s from=n1\n3s c1 clock monotonic-ppm -1000000\n3s c1 stops\n28s c1 clock monotonic-ppm 0\n28s c1 resumes",
+        ),
+        expect!["c1's monotonic clock stood still for 25.000 s (suspend), while its key at n1 ran out at 31.000 s"],
+    );
+    // Between its requests and its decision: the rival was first.
+    cause(
+        MutualExclusion,
+        "1s c1 begins
+         1s n1 SET by c1 created expires=31s
+         1s c1 clock monotonic-ppm -1000000
+         1s c1 stops
+         32s c2 begins
+         32s n1 SET by c2 created expires=62s
+         33s c2 acquires until 60s from=n1
+         40s c1 clock monotonic-ppm 0
+         40s c1 resumes
+         40s c1 acquires until 30.7s from=n1",
+        expect!["c1's monotonic clock stood still for 39.000 s (suspend), while its key at n1 ran out at 31.000 s"],
+    );
+}
+
+#[test]
+fn a_delayed_restart_by_a_clock_that_jumps() {
+    cause(
+        MutualExclusion,
+        &n3_fails(
+            "3s n3 loses-power\n4s n3 suffers clock-step\n4s n3 clock steps +35s\n4s n3 starts",
+        ),
+        expect!["n3 lost power and came back without the key of c1 (persistence), after its wall clock had stepped forward by 35.000 s"],
     );
 }
 
@@ -318,7 +462,7 @@ fn a_release_that_came_late_or_from_nowhere() {
     cause(
         OwnerOnlyRelease,
         "1s c1 begins\n2s c1 is-refused\n3s n1 DEL by c1 deleted of=c2",
-        expect!["c1 had held no lease on `k`"],
+        expect!["c1 had held no lease on `k`: its own attempt had failed"],
     );
 }
 

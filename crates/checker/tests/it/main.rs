@@ -10,6 +10,7 @@ mod clocks;
 mod deadlock_free;
 mod every_key_expires;
 mod exclusive_access;
+mod failovers;
 mod fault_tolerant;
 mod fencing_monotonic;
 mod holder_not_refused;
