@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use fencepost::bundle::BundleError;
 use fencepost::expect::Standing;
+use fencepost::runner::Unsupported;
 use fencepost::scenario::ScenarioError;
 use fencepost_checker::HistoryError;
 
@@ -46,6 +47,7 @@ fn is_users(error: &anyhow::Error) -> bool {
         || error.is::<ScenarioError>()
         || error.is::<HistoryError>()
         || error.is::<BundleError>()
+        || error.is::<Unsupported>()
 }
 
 /// `fencepost list | head` is no failure.

@@ -26,6 +26,14 @@ impl<'a> Arguments<'a> {
         self.name.to_ascii_uppercase()
     }
 
+    /// The first argument in capitals, to match on.
+    pub(crate) fn subcommand(&self) -> Vec<u8> {
+        self.rest
+            .first()
+            .map(|name| name.to_ascii_uppercase())
+            .unwrap_or_default()
+    }
+
     /// Exactly that many arguments.
     pub(crate) fn exactly<const N: usize>(&self) -> Result<&'a [Bytes; N], Refusal> {
         self.rest.try_into().map_err(|_| {

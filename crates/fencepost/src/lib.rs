@@ -14,6 +14,7 @@ mod remote;
 pub mod resource;
 pub mod runner;
 pub mod scenario;
+pub mod sentinel;
 pub mod sequence;
 pub mod system;
 mod workload;

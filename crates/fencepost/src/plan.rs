@@ -9,11 +9,14 @@ use fencepost_world::plan::{
     NetworkPlan, Trigger as DrawnTrigger, WorldPlan,
 };
 use serde::{Deserialize, Serialize};
+use toml::Spanned;
 
 use crate::scenario::{
     Acquire, Action, Client, Draw, Drawable, Elapsed, Extend, FailedAttempt, Fault, Fencing, Fsync,
-    Heal, Kind, LockValue, Order, Persistence, Release, Scenario, Token, Trigger,
+    Heal, Kind, LockValue, Order, PROBE, Persistence, Release, Scenario, System, Token, Trigger,
+    Workload,
 };
+use crate::sentinel::SentinelPlan;
 
 /// Everything that a run needs, in integers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +36,7 @@ pub struct Plan {
     pub node: NodePlan,
     /// What the lock protects.
     pub resource: ResourcePlan,
-    /// The clients, in the order of the scenario.
+    /// The clients, in the order of the scenario, and then the probe.
     pub clients: Vec<ClientPlan>,
 }
 
@@ -66,6 +69,21 @@ pub struct SystemPlan {
     pub extend: Extend,
     #[serde(default)]
     pub extend_late: bool,
+    /// What only a `failover` system has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failover: Option<FailoverPlan>,
+}
+
+/// A primary, its replicas, and who watches over them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FailoverPlan {
+    /// Every sentinel's configuration.
+    pub sentinel: SentinelPlan,
+    /// `min-replicas-to-write`; zero for none.
+    pub min_replicas: u32,
+    /// How many replicas must acknowledge a lock; zero for none.
+    pub wait: u32,
 }
 
 /// Every Redis node.
@@ -84,6 +102,9 @@ pub struct NodePlan {
 pub struct ResourcePlan {
     /// How it looks at tokens.
     pub fencing: Fencing,
+    /// What it keeps.
+    #[serde(default)]
+    pub workload: Workload,
 }
 
 /// One client's program.
@@ -103,6 +124,12 @@ pub struct ClientPlan {
     pub cancel_on_loss: bool,
     /// The shortest and the longest delay between two attempts, drawn anew each time by the host's own stream.
     pub retry: (Duration, Duration),
+    /// Whether it fetches its token only after the decision.
+    #[serde(default)]
+    pub token_after: bool,
+    /// Whether it is the client that tries alone after the heal.
+    #[serde(default)]
+    pub probe: bool,
 }
 
 /// One round of a client.
@@ -123,24 +150,29 @@ impl Plan {
     #[must_use]
     pub fn draw(scenario: &Scenario, seed: u64) -> Self {
         let draw = Drawing { seed };
+        let system = draw.system(scenario);
+        let clients = scenario
+            .clients
+            .iter()
+            .map(|client| draw.client(scenario, client));
+        let probe = scenario
+            .heal_at
+            .map(|heal_at| probe(scenario, heal_at + system.ttl));
         Self {
             scenario: scenario.name.clone(),
             call_bound: scenario.call_bound,
             acquire_bound: scenario.acquire_bound,
             world: draw.world(scenario),
-            system: draw.system(scenario),
+            clients: clients.chain(probe).collect(),
+            system,
             node: NodePlan {
                 persistence: scenario.node.persistence,
                 fsync: scenario.node.fsync(),
             },
             resource: ResourcePlan {
                 fencing: scenario.resource.fencing(),
+                workload: scenario.workload,
             },
-            clients: scenario
-                .clients
-                .iter()
-                .map(|client| draw.client(client))
-                .collect(),
         }
     }
 }
@@ -213,10 +245,35 @@ impl Drawing {
             value: system.value,
             extend: system.extend,
             extend_late: system.extend_late(),
+            failover: (system.kind == Kind::Failover).then(|| self.failover(system)),
         }
     }
 
-    fn client(self, client: &Client) -> ClientPlan {
+    fn failover(self, system: &System) -> FailoverPlan {
+        let or = |label, range: &Option<Spanned<Draw<Duration>>>, default| {
+            range
+                .as_ref()
+                .map_or(Duration::from_secs(default), |range| {
+                    self.one(label, range.get_ref())
+                })
+        };
+        let number =
+            |number: &Option<Spanned<u32>>| number.as_ref().map_or(0, |number| *number.get_ref());
+        let sentinels = system.sentinels();
+        FailoverPlan {
+            sentinel: SentinelPlan {
+                sentinels: (1..=sentinels).map(|n| format!("s{n}")).collect(),
+                nodes: (1..=system.nodes()).map(|n| format!("n{n}")).collect(),
+                down_after: or("down-after", &system.down_after, 30),
+                failover_timeout: or("failover-timeout", &system.failover_timeout, 180),
+                quorum: sentinels / 2 + 1,
+            },
+            min_replicas: number(&system.min_replicas),
+            wait: number(&system.wait),
+        }
+    }
+
+    fn client(self, scenario: &Scenario, client: &Client) -> ClientPlan {
         let name = client.name.get_ref();
         let round = |index: u32| RoundPlan {
             think: self.one(&format!("{name}/round-{index}/think"), &client.think),
@@ -229,6 +286,8 @@ impl Drawing {
             tries: client.tries.as_ref().map(|tries| *tries.get_ref()),
             cancel_on_loss: client.cancel_on_loss,
             retry: (client.retry.min(), client.retry.max()),
+            token_after: scenario.system.token == Token::SequenceAfter,
+            probe: false,
         }
     }
 
@@ -323,6 +382,24 @@ impl Drawing {
             Heal::On(event) => DrawnHeal::On(event.clone()),
             Heal::Never => DrawnHeal::Never,
         }
+    }
+}
+
+/// The client that tries alone, once every lock that was granted before the heal has run out: one round, without limit.
+fn probe(scenario: &Scenario, start: Duration) -> ClientPlan {
+    let (think, hold, retry) = Client::defaults();
+    ClientPlan {
+        name: PROBE.to_owned(),
+        start,
+        rounds: vec![RoundPlan {
+            think: think.min(),
+            hold: hold.min(),
+        }],
+        tries: None,
+        cancel_on_loss: false,
+        retry: (retry.min(), retry.max()),
+        token_after: scenario.system.token == Token::SequenceAfter,
+        probe: true,
     }
 }
 

@@ -5,10 +5,15 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use fencepost_checker::history::Crash;
 use fencepost_world::{Host, Service};
-use redis_node::{Config, ConnectionId, Did, Disk, Effects, Lua, Node, Protocol, Stop, UnixTime};
+use redis_node::{
+    Address, Config, ConnectionId, Did, Disk, Effects, LinkId, Lua, Node, Protocol, Stop, UnixTime,
+};
 
 /// The operator's connection; those of clients count from 1.
 const OPERATOR: ConnectionId = ConnectionId(0);
+
+/// Until somebody says that the disk answers again.
+const FOREVER: UnixTime = UnixTime(u64::MAX);
 
 thread_local! {
     /// All nodes of a thread share one Lua state, run after run: a new one costs more than a hundred commands.
@@ -38,6 +43,12 @@ impl RedisServer {
     }
 }
 
+impl RedisServer {
+    fn with(&mut self, act: impl FnOnce(&mut Node) -> Effects) -> Effects {
+        self.node.as_mut().map_or_else(Effects::default, act)
+    }
+}
+
 impl Service for RedisServer {
     fn boot(&mut self, now: UnixTime) {
         let disk = std::mem::take(&mut self.disk);
@@ -51,6 +62,8 @@ impl Service for RedisServer {
             Crash::Shutdown => Stop::Shutdown,
         };
         if let Some(node) = self.node.take() {
+            // Whoever gives out roles lets them be written to the configuration file, as Sentinel does.
+            self.config.replication.replica_of = node.replica_of().cloned();
             self.disk = node.stop(how, now);
         }
     }
@@ -81,6 +94,24 @@ impl Service for RedisServer {
         self.node
             .as_mut()
             .map_or_else(Effects::default, |node| node.tick(now))
+    }
+
+    fn link_opened(&mut self, now: UnixTime, link: LinkId, peer: &Address) -> Effects {
+        self.with(|node| node.link_opened(now, link, peer))
+    }
+
+    fn link_received(&mut self, now: UnixTime, link: LinkId, bytes: Bytes) -> Effects {
+        self.with(|node| node.link_received(now, link, bytes))
+    }
+
+    fn link_closed(&mut self, now: UnixTime, link: LinkId) -> Effects {
+        self.with(|node| node.link_closed(now, link))
+    }
+
+    fn stall(&mut self, now: UnixTime, stalled: bool) {
+        if let Some(node) = &mut self.node {
+            node.stall_fsync(now, if stalled { FOREVER } else { now });
+        }
     }
 
     fn operate(&mut self, now: UnixTime, command: &[Bytes]) -> Effects {

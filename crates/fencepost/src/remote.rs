@@ -54,11 +54,24 @@ pub(crate) struct ResourceClient {
     operation: u64,
 }
 
-/// What was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one transfer moves, as in document 000.
+const AMOUNT: u64 = 10_000;
+
+/// What was read: the value of the counter, or the balances of two accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
-    pub(crate) value: i64,
-    pub(crate) version: u64,
+    values: Vec<u64>,
+    version: u64,
+}
+
+impl Reading {
+    /// What a client writes that has read this. The values are absolute, so what others have written since is lost.
+    fn next(&self) -> Vec<u64> {
+        match self.values[..] {
+            [from, to] => vec![from.saturating_sub(AMOUNT), to + AMOUNT.min(from)],
+            ref counters => counters.iter().map(|value| value + 1).collect(),
+        }
+    }
 }
 
 /// For which acquisition an operation is.
@@ -85,18 +98,15 @@ impl ResourceClient {
 
     pub(crate) async fn read(&mut self, of: For<'_>) -> RedisResult<Reading> {
         let command = self.command("READ", of);
-        let (value, version) = self.ask(command).await?;
-        Ok(Reading { value, version })
+        let mut values: Vec<u64> = self.ask(command).await?;
+        let version = values.pop().unwrap_or_default();
+        Ok(Reading { values, version })
     }
 
-    pub(crate) async fn write(
-        &mut self,
-        of: For<'_>,
-        computed_from: Reading,
-        value: i64,
-    ) -> RedisResult<()> {
+    /// Writes what follows from what was read.
+    pub(crate) async fn write(&mut self, of: For<'_>, computed_from: &Reading) -> RedisResult<()> {
         let mut command = self.command("WRITE", of);
-        command.arg(computed_from.version).arg(value);
+        command.arg(computed_from.version).arg(computed_from.next());
         self.ask(command).await
     }
 

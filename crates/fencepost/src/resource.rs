@@ -2,11 +2,16 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `READ key client attempt operation token` | `[value, version]` |
-//! | `WRITE key client attempt operation token read-version value` | `OK` |
+//! | `READ key client attempt operation token` | `[value, .., version]` |
+//! | `WRITE key client attempt operation token read-version value ..` | `OK` |
+//!
+//! With workload `counter` there is one value, with `transfer` there are two, the balances of two accounts.
 //!
 //! `token` is a number or `-`. An operation that is refused for its token is answered `FENCED ..`. Checking a token and
-//! acting on it are one statement, hence one atomic step. What is written survives every fault of the host.
+//! acting on it are one atomic step: one statement, or for a transfer one transaction under one high-water mark. What
+//! is written survives every fault of the host.
+
+mod accounts;
 
 use std::cell::RefCell;
 
@@ -17,7 +22,8 @@ use redis_node::{ConnectionId, Did, Effects, Reply, UnixTime};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::arguments::{Arguments, Refusal, answer, number, text};
-use crate::scenario::Fencing;
+use crate::plan::ResourcePlan;
+use crate::scenario::{Fencing, Workload};
 
 /// One row a key. A high-water mark of -1 says that no token was registered yet.
 const SCHEMA: &str = "
@@ -59,16 +65,19 @@ thread_local! {
 pub struct Resource {
     name: Name,
     fencing: Fencing,
+    workload: Workload,
     booted: bool,
 }
 
 impl Resource {
     /// A resource without any rows. `name` is its host's.
     #[must_use]
-    pub fn new(name: &str, fencing: Fencing) -> Self {
+    pub fn new(name: &str, plan: ResourcePlan) -> Self {
+        let ResourcePlan { fencing, workload } = plan;
         Self {
             name: name.into(),
             fencing,
+            workload,
             booted: false,
         }
     }
@@ -132,11 +141,12 @@ impl Service for Resource {
 }
 
 fn touched(events: &[What]) -> Did {
-    match events.last() {
-        Some(What::WriteApplied { .. }) => Did::Overwritten,
-        Some(What::OperationRefused { .. }) => Did::Refused,
-        _ => Did::Read,
-    }
+    let did = events.iter().find_map(|event| match event {
+        What::WriteApplied { .. } => Some(Did::Overwritten),
+        What::OperationRefused { .. } => Some(Did::Refused),
+        _ => None,
+    });
+    did.unwrap_or(Did::Read)
 }
 
 impl Resource {
@@ -154,25 +164,30 @@ impl Resource {
     fn read(&self, arguments: Arguments<'_>) -> Result<(Reply, Vec<What>), Refusal> {
         let [key, client, attempt, id, token] = arguments.exactly()?;
         let operation = Operation::of([key, client, attempt, id, token])?;
-        let (before, found) = self.query(&operation, |database, token| match self.fencing {
-            Fencing::Token => one(
-                database,
-                READ_FENCED,
-                params![operation.key, token],
-                value_and_version,
-            ),
-            Fencing::None | Fencing::TokenStrict => {
-                one(database, READ, params![operation.key], value_and_version)
+        let Looked {
+            before,
+            found,
+            mut events,
+        } = self.query(&operation, |database, token| {
+            let (key, row) = (operation.key, value_and_version);
+            let found = match self.fencing {
+                Fencing::Token => one(database, READ_FENCED, params![key, token], row),
+                _ => one(database, READ, params![key], row),
+            }?;
+            match (found, self.workload) {
+                (Some((value, version)), Workload::Counter) => Ok(Some((vec![value], version))),
+                (Some((_, version)), Workload::Transfer) => {
+                    Ok(Some((accounts::read(database, key)?, version)))
+                }
+                (None, _) => Ok(None),
             }
         })?;
-        let Some((value, version)) = found else {
+        let Some((values, version)) = found else {
             return Ok(self.fenced(&operation, before, false));
         };
-        let mut events = if self.fencing == Fencing::Token {
-            self.registered(&operation, before)
-        } else {
-            Vec::new()
-        };
+        if self.fencing == Fencing::Token {
+            events.extend(self.registered(&operation, before));
+        }
         events.push(What::ReadApplied {
             resource: self.name.clone(),
             key: operation.key.into(),
@@ -182,33 +197,36 @@ impl Resource {
             token: operation.token,
             version,
         });
-        Ok((
-            Reply::Array(vec![
-                Reply::bulk(value),
-                Reply::Integer(i64::try_from(version).unwrap_or(i64::MAX)),
-            ]),
-            events,
-        ))
+        let values = values.into_iter().map(Reply::bulk);
+        let version = Reply::Integer(i64::try_from(version).unwrap_or(i64::MAX));
+        Ok((Reply::Array(values.chain([version]).collect()), events))
     }
 
     fn write(&self, arguments: Arguments<'_>) -> Result<(Reply, Vec<What>), Refusal> {
-        let [key, client, attempt, id, token, read_version, value] = arguments.exactly()?;
-        let operation = Operation::of([key, client, attempt, id, token])?;
-        let read_version = number(read_version)?;
-        let (before, found) = self.query(&operation, |database, token| {
-            let (key, value) = (operation.key, value.as_ref());
-            match self.fencing {
-                Fencing::None => one(database, WRITE, params![key, value], version),
-                Fencing::Token => one(database, WRITE_FENCED, params![key, value, token], version),
-                Fencing::TokenStrict => {
-                    one(database, WRITE_STRICT, params![key, value, token], version)
+        let (operation, read_version, written) = self.written(arguments)?;
+        let Looked {
+            before,
+            found,
+            mut events,
+        } = self.query(&operation, |database, token| {
+            let key = operation.key;
+            match &written {
+                Written::Value(value) => self.write_row(database, key, value, token),
+                Written::Balances(balances) => {
+                    let transaction = database.unchecked_transaction()?;
+                    let after = self.write_row(&transaction, key, b"", token)?;
+                    if after.is_some() {
+                        accounts::write(&transaction, key, *balances)?;
+                    }
+                    transaction.commit()?;
+                    Ok(after)
                 }
             }
         })?;
         let Some(after) = found else {
             return Ok(self.fenced(&operation, before, true));
         };
-        let mut events = self.registered(&operation, before);
+        events.extend(self.registered(&operation, before));
         events.push(What::WriteApplied {
             resource: self.name.clone(),
             key: operation.key.into(),
@@ -220,7 +238,49 @@ impl Resource {
             before: after.saturating_sub(1),
             after,
         });
+        if let Written::Balances(_) = written {
+            let total = with_database(|database| accounts::total(database, operation.key));
+            events.push(self.total(operation.key, total.map_err(database_error)?));
+        }
         Ok((Reply::ok(), events))
+    }
+
+    /// What a WRITE is to write, with the version that it was computed from.
+    fn written<'a>(
+        &self,
+        arguments: Arguments<'a>,
+    ) -> Result<(Operation<'a>, u64, Written<'a>), Refusal> {
+        let (common, read_version, written) = match self.workload {
+            Workload::Counter => {
+                let [key, client, attempt, id, token, read, value] = arguments.exactly()?;
+                let common = [key, client, attempt, id, token];
+                (common, read, Written::Value(value))
+            }
+            Workload::Transfer => {
+                let [key, client, attempt, id, token, read, one, other] = arguments.exactly()?;
+                let balances = [number(one)?, number(other)?];
+                let common = [key, client, attempt, id, token];
+                (common, read, Written::Balances(balances))
+            }
+        };
+        Ok((Operation::of(common)?, number(read_version)?, written))
+    }
+
+    /// Writes a key's row, unless the token forbids it: its version afterwards.
+    fn write_row(
+        &self,
+        database: &Connection,
+        key: &str,
+        value: &[u8],
+        token: i64,
+    ) -> rusqlite::Result<Option<u64>> {
+        match self.fencing {
+            Fencing::None | Fencing::External => one(database, WRITE, params![key, value], version),
+            Fencing::Token => one(database, WRITE_FENCED, params![key, value, token], version),
+            Fencing::TokenStrict => {
+                one(database, WRITE_STRICT, params![key, value, token], version)
+            }
+        }
     }
 
     /// Runs `act` on the key's row. Also says which token was the highest before, for the record only: what decides is the
@@ -229,38 +289,55 @@ impl Resource {
         &self,
         operation: &Operation<'_>,
         act: impl FnOnce(&Connection, i64) -> rusqlite::Result<Option<T>>,
-    ) -> Result<(Option<u64>, Option<T>), Refusal> {
-        let token = match (self.fencing, operation.token) {
-            (Fencing::None, _) => -1,
-            (_, Some(token)) => i64::try_from(token).unwrap_or(i64::MAX),
-            (_, None) => {
+    ) -> Result<Looked<T>, Refusal> {
+        let token = match operation.token {
+            _ if !self.fencing.checks() => -1,
+            Some(token) => i64::try_from(token).unwrap_or(i64::MAX),
+            None => {
                 return Err(Reply::error(
                     "NOTOKEN this resource asks for a fencing token",
                 ));
             }
         };
+        let key = operation.key;
         with_database(|database| {
-            database.prepare_cached(CREATE)?.execute([operation.key])?;
+            let new = database.prepare_cached(CREATE)?.execute([key])? > 0;
+            let mut events = Vec::new();
+            if new && self.workload == Workload::Transfer {
+                accounts::create(database, key)?;
+                events.push(self.total(key, accounts::total(database, key)?));
+            }
             let mark: i64 = database
                 .prepare_cached(MARK)?
-                .query_row([operation.key], |row| row.get(0))?;
-            Ok((u64::try_from(mark).ok(), act(database, token)?))
+                .query_row([key], |row| row.get(0))?;
+            Ok(Looked {
+                before: u64::try_from(mark).ok(),
+                found: act(database, token)?,
+                events,
+            })
         })
-        .map_err(|error| Reply::error(format!("ERR database: {error}")))
+        .map_err(database_error)
     }
 
-    fn registered(&self, operation: &Operation<'_>, before: Option<u64>) -> Vec<What> {
-        let raised = operation.token.filter(|token| {
-            self.fencing != Fencing::None && before.is_none_or(|mark| mark < *token)
-        });
-        let event = raised.map(|token| What::Registered {
+    fn total(&self, key: &str, total: i64) -> What {
+        What::Total {
+            resource: self.name.clone(),
+            key: key.into(),
+            total,
+        }
+    }
+
+    fn registered(&self, operation: &Operation<'_>, before: Option<u64>) -> Option<What> {
+        let raised = operation
+            .token
+            .filter(|token| self.fencing.checks() && before.is_none_or(|mark| mark < *token));
+        raised.map(|token| What::Registered {
             resource: self.name.clone(),
             key: operation.key.into(),
             client: operation.client.clone(),
             attempt: operation.attempt,
             token,
-        });
-        event.into_iter().collect()
+        })
     }
 
     fn fenced(
@@ -290,6 +367,26 @@ impl Resource {
     }
 }
 
+/// What an operation met at the key's row.
+struct Looked<T> {
+    /// The highest token that was registered before.
+    before: Option<u64>,
+    /// What it did; nothing if it was refused for its token.
+    found: Option<T>,
+    /// What the history is to say first.
+    events: Vec<What>,
+}
+
+/// What a WRITE is to write.
+enum Written<'a> {
+    Value(&'a [u8]),
+    Balances([u64; 2]),
+}
+
+fn database_error(error: rusqlite::Error) -> Refusal {
+    Reply::error(format!("ERR database: {error}"))
+}
+
 fn with_database<T>(act: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     DATABASE.with_borrow_mut(|database| {
         let database = match database {
@@ -303,14 +400,13 @@ fn with_database<T>(act: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rus
 fn open() -> rusqlite::Result<Connection> {
     let database = Connection::open_in_memory()?;
     database.execute_batch(SCHEMA)?;
+    database.execute_batch(accounts::SCHEMA)?;
     Ok(database)
 }
 
 fn empty(database: &Connection) -> rusqlite::Result<()> {
-    database
-        .prepare_cached("DELETE FROM record")?
-        .execute([])
-        .map(|_| ())
+    database.prepare_cached("DELETE FROM record")?.execute([])?;
+    accounts::empty(database)
 }
 
 /// The only row that a statement gives, if it gives one.

@@ -6,15 +6,16 @@ use std::time::Duration;
 use fencepost_checker::history::{FORMAT, Header, Role};
 use fencepost_checker::{History, Verdict, judge};
 use fencepost_world::plan::NetworkPlan;
-use fencepost_world::{EngineKind, World};
-use redis_node::{Config, Fsync, Persistence};
+use fencepost_world::{EngineKind, PlanError, World};
+use redis_node::{Address, Config, Fsync, Persistence, ReplicationConfig};
 
 use crate::expect::{Judgement, Standing};
 use crate::fact::faults_fired;
-use crate::plan::{NodePlan, Plan};
+use crate::plan::{FailoverPlan, Plan};
 use crate::redis_server::RedisServer;
 use crate::resource::Resource;
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Action, Kind, Scenario};
+use crate::sentinel::{self, Sentinel};
 use crate::sequence::Sequence;
 use crate::system::{LockSystem, RedlockSystem};
 use crate::workload::{self, Calls};
@@ -73,6 +74,34 @@ impl Outcome {
     }
 }
 
+/// A scenario that an engine cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{scenario}` has a one-way partition, which engine {engine} does not know; run it on engine event"
+)]
+pub struct Unsupported {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The engine.
+    pub engine: EngineKind,
+}
+
+/// Whether an engine can run a scenario: turmoil cuts links both ways only.
+///
+/// # Errors
+/// It cannot.
+pub fn supported(scenario: &Scenario, engine: EngineKind) -> Result<(), Unsupported> {
+    let one_way = |action: &Action| matches!(action, Action::Partition { one_way: true, .. });
+    let event_only = scenario.faults.iter().any(|fault| one_way(&fault.action));
+    if event_only && engine == EngineKind::Turmoil {
+        return Err(Unsupported {
+            scenario: scenario.name.clone(),
+            engine,
+        });
+    }
+    Ok(())
+}
+
 /// Runs a plan with the lock that it names.
 #[must_use]
 pub fn run(plan: &Plan, engine: EngineKind) -> History {
@@ -110,11 +139,15 @@ pub fn run_with<S: LockSystem>(plan: &Plan, engine: EngineKind, system: S) -> Hi
         seed: plan.world.seed,
         engine: engine.name().to_owned(),
         call_bound: nanos(plan.call_bound),
-        acquire_bound: nanos(plan.call_bound.saturating_mul(20)),
+        acquire_bound: nanos(plan.acquire_bound),
         largest_ttl: nanos(plan.system.ttl),
         node_timeout: nanos(plan.system.node_timeout),
         latency: nanos(longest_latency(&plan.world.network)),
-        quorum: plan.system.nodes / 2 + 1,
+        quorum: match plan.system.kind {
+            // Without its primary a pair grants nothing, and any node may be the primary.
+            Kind::Failover => plan.system.nodes,
+            Kind::Single | Kind::Redlock => plan.system.nodes / 2 + 1,
+        },
     };
     History { header, events }
 }
@@ -131,26 +164,63 @@ fn longest_latency(network: &NetworkPlan) -> Duration {
 fn serve(plan: &Plan, world: &mut World) {
     for host in &plan.world.hosts {
         let served = match host.role {
-            Role::Node => world.serve(&host.name, RedisServer::new(config(&plan.node))),
+            Role::Node => world.serve(&host.name, RedisServer::new(config(plan, &host.name))),
             Role::Resource => {
-                world.serve(&host.name, Resource::new(&host.name, plan.resource.fencing))
+                world.serve(&host.name, Resource::new(&host.name, plan.resource.clone()))
             }
             Role::Sequence => world.serve(&host.name, Sequence::default()),
-            Role::Client | Role::Sentinel => Ok(()),
+            Role::Sentinel => sentinel(plan, world, &host.name),
+            Role::Client => Ok(()),
         };
         served.expect("the host is one of the plan's");
     }
 }
 
-fn config(node: &NodePlan) -> Config {
+fn sentinel(plan: &Plan, world: &mut World, host: &str) -> Result<(), PlanError> {
+    let Some(failover) = &plan.system.failover else {
+        return Ok(());
+    };
+    let sentinel = Sentinel::new(host, failover.sentinel.clone());
+    world.serve(host, sentinel.clone())?;
+    world.daemon(host, move |host| sentinel::watch(host, sentinel.clone()))
+}
+
+/// The first node begins as the primary of all others.
+fn replication(failover: Option<&FailoverPlan>, host: &str) -> ReplicationConfig {
+    let default = ReplicationConfig::default();
+    let Some(failover) = failover else {
+        return default;
+    };
+    let primary = failover
+        .sentinel
+        .nodes
+        .first()
+        .filter(|primary| *primary != host);
+    ReplicationConfig {
+        replica_of: primary.map(|primary| Address::new(primary.as_str(), default.port)),
+        min_replicas_to_write: failover.min_replicas,
+        min_replicas_max_lag: 1,
+        ..default
+    }
+}
+
+fn config(plan: &Plan, host: &str) -> Config {
+    let node = &plan.node;
     let persistence = match (node.persistence, node.fsync) {
         (scenario::Persistence::None, _) => Persistence::None,
-        (scenario::Persistence::Aof, scenario::Fsync::Always) => Persistence::Aof {
-            fsync: Fsync::Always,
+        (scenario::Persistence::Aof, fsync) => Persistence::Aof {
+            fsync: match fsync {
+                scenario::Fsync::Always => Fsync::Always,
+                scenario::Fsync::Everysec => Fsync::EverySec,
+                scenario::Fsync::No => Fsync::No,
+            },
         },
     };
     Config {
         persistence,
+        replication: replication(plan.system.failover.as_ref(), host),
+        // What follows from it must differ from node to node.
+        run_id: format!("{:0>40}", hex::encode(host)),
         ..Config::default()
     }
 }

@@ -11,7 +11,7 @@ use fencepost_world::{Host, Stream};
 use futures_util::future::{Either, select};
 
 use crate::plan::{ClientPlan, RoundPlan};
-use crate::remote::{For, ResourceClient};
+use crate::remote::{For, ResourceClient, SequenceClient};
 use crate::system::{Acquired, LockClient, LockSystem};
 
 /// The lock key and the counter that it protects.
@@ -35,6 +35,11 @@ pub(crate) async fn counter<S: LockSystem>(
         name: host.name(),
         lock: system.client(host),
         calls,
+        probe: plan.probe,
+        late_tokens: plan
+            .token_after
+            .then(|| SequenceClient::new(host))
+            .flatten(),
     };
     let mut retry = Retry {
         stream: host.stream("retry"),
@@ -45,7 +50,10 @@ pub(crate) async fn counter<S: LockSystem>(
         return;
     };
     for round in &plan.rounds {
-        if let Some(held) = worker.acquire(plan.tries, &mut retry).await {
+        if let Some(mut held) = worker.acquire(plan.tries, &mut retry).await {
+            if let Some(tokens) = &worker.late_tokens {
+                held.token = tokens.next(KEY.as_bytes()).await.ok();
+            }
             worker
                 .work(&mut resource, &held, round, plan.cancel_on_loss)
                 .await;
@@ -88,6 +96,9 @@ struct Worker<C> {
     name: Name,
     lock: C,
     calls: Calls,
+    probe: bool,
+    /// Where it fetches tokens after the decision, if it does that.
+    late_tokens: Option<SequenceClient>,
 }
 
 impl<C: LockClient> Worker<C> {
@@ -173,7 +184,7 @@ impl<C: LockClient> Worker<C> {
             self.host.mark("read").await;
             lost.or(self.host.sleep(round.think)).await?;
             // Refused for its token, or no answer: either way the client is done and the history says which it was.
-            drop(resource.write(of, reading, reading.value + 1).await);
+            drop(resource.write(of, &reading).await);
             self.host.mark("wrote").await;
         }
         lost.or(self.host.sleep(round.hold)).await
@@ -210,7 +221,7 @@ impl<C: LockClient> Worker<C> {
             call,
             operation,
             key: key(),
-            probe: false,
+            probe: self.probe,
         });
         call
     }

@@ -175,7 +175,9 @@ impl Core {
             ),
             Doer::Operator(command) => (None, command_name(command)),
             Doer::Itself if did == Did::Evicted => (None, text(b"evict")),
-            Doer::Itself => (None, text(b"expire")),
+            Doer::Itself if did == Did::Expired => (None, text(b"expire")),
+            // What a replica carries out because its primary did.
+            Doer::Itself => (None, text(b"replicate")),
         };
         self.record(What::Command {
             node: self.name(server),
@@ -203,6 +205,16 @@ impl Core {
         match (did, doer) {
             (Did::Created | Did::Overwritten, Doer::Client(request)) => {
                 creators.insert(place, (request.peer, self.attempt_of(request)));
+            }
+            // A replica has it from its primary, where the same key is somebody's.
+            (Did::Created | Did::Overwritten, Doer::Itself) => {
+                let elsewhere = creators
+                    .iter()
+                    .find(|((host, key), _)| *host != place.0 && *key == place.1);
+                match elsewhere.map(|(_, creator)| *creator) {
+                    Some(creator) => creators.insert(place, creator),
+                    None => creators.remove(&place),
+                };
             }
             (Did::Created | Did::Overwritten | Did::Deleted | Did::Expired | Did::Evicted, _) => {
                 creators.remove(&place);

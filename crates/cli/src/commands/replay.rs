@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fencepost::bundle::{Bundle, Replay};
 use fencepost::expect::Standing;
-use fencepost::runner::Outcome;
+use fencepost::runner::{Outcome, supported};
 use fencepost::scenario::Scenario;
 use fencepost_checker::{History, first_difference, judge};
 
@@ -78,6 +78,7 @@ fn bundle(path: &Path, arguments: &ReplayArguments) -> anyhow::Result<End> {
 
 fn scenario(scenario: &Scenario, seed: u64, arguments: &ReplayArguments) -> anyhow::Result<End> {
     let engine = arguments.engine.unwrap_or_default();
+    supported(scenario, engine)?;
     let stopwatch = Stopwatch::start();
     let first = Outcome::of(scenario, seed, engine);
     let second = Outcome::of(scenario, seed, engine);

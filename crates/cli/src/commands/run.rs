@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use fencepost::bundle::Bundle;
 use fencepost::expect::Standing;
-use fencepost::runner::Outcome;
+use fencepost::runner::{Outcome, supported};
 use fencepost::scenario::{Scenario, catalogue};
 
 use super::say;
@@ -24,8 +24,19 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
     };
     let mut standing = Standing::AsExpected;
     for scenario in scenarios {
+        match supported(&scenario, arguments.engine) {
+            Err(unsupported) if all => {
+                eprintln!("left out: {unsupported}");
+                continue;
+            }
+            supported => supported?,
+        }
         standing = standing.max(run_one(&scenario, arguments, all)?);
         for flip in scenario.flips.iter().filter(|_| arguments.flips) {
+            if let Err(unsupported) = supported(&flip.scenario, arguments.engine) {
+                eprintln!("left out: {unsupported}");
+                continue;
+            }
             standing = standing.max(run_one(&flip.scenario, arguments, all)?);
         }
     }

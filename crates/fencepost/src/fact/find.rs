@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_checker::history::{Answer, Did, Event, Name, ReleaseOutcome, Vote, What};
 use fencepost_checker::hosts::Hosts;
+use fencepost_checker::metrics::unlockable;
 use fencepost_checker::run::Run as Derived;
 use fencepost_checker::{ClockKind, History, Time};
 
+use super::promotion;
 use crate::scenario::duration;
 
 type Found = Result<(), String>;
@@ -50,6 +52,17 @@ pub(super) fn find(form: &str, names: &[&str], history: &History) -> Found {
         ("the FAMILY of HOST overlapped CLIENT's lease", [family, host, client]) => {
             run.overlapped(family, host, client)
         }
+        ("CLIENT's release was sent to NODES", [client, nodes @ ..]) => {
+            run.release_sent(client, nodes)
+        }
+        ("the first round had no winner", []) => run.no_first_winner(),
+        ("nobody could have locked for DURATION", [least]) => run.unlockable(least, true),
+        ("nobody was kept from locking for DURATION", [most]) => run.unlockable(most, false),
+        ("NODE refused CLIENT", [node, client]) => run.refused_by(node, client),
+        ("CLIENT extended", [client]) => run.extended(client),
+        ("NODE was promoted", [node]) => promotion::promoted(history, node).map(|_| ()),
+        ("nobody was promoted", []) => promotion::nobody(history),
+        ("NODE lacked the key when it was promoted", [node]) => promotion::lacked(history, node),
         _ => Err("this form of fact is not known".into()),
     }
 }
@@ -82,6 +95,25 @@ impl<'a> Run<'a> {
         self.events()
             .find(|event| of(&event.what))
             .map(|event| event.at)
+    }
+
+    fn refused_by(self, node: &str, client: &str) -> Found {
+        let refused = |(_, command): (Time, Command<'_>)| {
+            command.node == node && command.sender == client && command.did == Did::Refused
+        };
+        if self.commands().any(refused) {
+            Ok(())
+        } else {
+            Err("it refused it nothing".to_owned())
+        }
+    }
+
+    fn extended(self, client: &str) -> Found {
+        let extended =
+            |what: &What| matches!(what, What::Extended { client: own, .. } if &**own == client);
+        self.first(extended)
+            .map(|_| ())
+            .ok_or_else(|| "it never extended".to_owned())
     }
 
     fn commands(self) -> impl Iterator<Item = (Time, Command<'a>)> {
@@ -335,6 +367,51 @@ impl<'a> Run<'a> {
         found
             .map(|(at, _)| at)
             .ok_or_else(|| format!("{by} deleted no live key that {owner} had created"))
+    }
+
+    /// A command that gives the key back arrived at these nodes, whatever it found there.
+    fn release_sent(self, client: &str, nodes: &[&str]) -> Found {
+        let is_release = |name: &str| {
+            let releases = ["eval", "evalsha", "del"];
+            releases.iter().any(|one| name.eq_ignore_ascii_case(one))
+        };
+        let reached: BTreeSet<&str> = self
+            .commands()
+            .filter(|(_, command)| command.sender == client && is_release(command.name))
+            .map(|(_, command)| command.node)
+            .collect();
+        match nodes.iter().find(|node| !reached.contains(*node)) {
+            None => Ok(()),
+            Some(missing) => Err(format!("none of its releases arrived at {missing}")),
+        }
+    }
+
+    /// The first attempt of each client was refused.
+    fn no_first_winner(self) -> Found {
+        let mut decided: BTreeMap<&str, bool> = BTreeMap::new();
+        for event in self.events() {
+            match &event.what {
+                What::Acquired { client, .. } => decided.entry(client).or_insert(true),
+                What::Refused { client, .. } => decided.entry(client).or_insert(false),
+                _ => continue,
+            };
+        }
+        match decided.iter().find(|(_, won)| **won) {
+            None if decided.is_empty() => Err("nobody tried".into()),
+            None => Ok(()),
+            Some((client, _)) => Err(format!("{client} won at its first attempt")),
+        }
+    }
+
+    /// For how long nobody held the lock and nobody could have got it.
+    fn unlockable(self, limit: &str, at_least: bool) -> Found {
+        let limit = duration(limit)?;
+        let longest = unlockable(self.0).into_values().max().unwrap_or_default();
+        if (longest >= limit) == at_least {
+            Ok(())
+        } else {
+            Err(format!("it was so for {longest:?}"))
+        }
     }
 
     fn overlapped(self, wanted: &str, name: &str, client: &str) -> Found {

@@ -5,6 +5,7 @@
 
 mod fault;
 mod find;
+mod promotion;
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +20,7 @@ pub use fault::faults_fired;
 
 /// The forms of facts. `CLIENT`, `NODE`, `HOST`, `FAMILY` (a kind of fault) and `DURATION` stand for a name, `NODES` for
 /// one or more.
-pub const FORMS: [&str; 21] = [
+pub const FORMS: &[&str] = &[
     "CLIENT acquired",
     "CLIENT never acquired",
     "CLIENT acquired by DURATION",
@@ -41,10 +42,34 @@ pub const FORMS: [&str; 21] = [
     "CLIENT deleted CLIENT's key",
     "CLIENT never deleted CLIENT's key",
     "the FAMILY of HOST overlapped CLIENT's lease",
+    "CLIENT extended",
+    "nobody was promoted",
+    "NODE was promoted",
+    "NODE refused CLIENT",
+    "NODE lacked the key when it was promoted",
+    "CLIENT's release was sent to NODES",
+    "the first round had no winner",
+    "nobody could have locked for DURATION",
+    "nobody was kept from locking for DURATION",
 ];
 
 /// The kinds of faults, as `FAMILY` in a fact.
-const FAMILIES: [&str; 5] = ["pause", "crash", "partition", "delay", "clock-step"];
+const FAMILIES: [&str; 14] = [
+    "pause",
+    "suspend",
+    "crash",
+    "partition",
+    "delay",
+    "late-packet",
+    "reset",
+    "clock-step",
+    "clock-drift",
+    "clock-slew",
+    "evict",
+    "flush",
+    "operate",
+    "fsync-stall",
+];
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +220,7 @@ fn unknown_form(text: &str, hosts: &Hosts) -> TextProblem {
         .map(|(word, _)| generalised(word, hosts))
         .collect();
     let problem = Problem::new(0..text.len(), format!("unknown fact `{text}`"));
-    let help = nearest(&general.join(" "), FORMS).unwrap_or_default();
+    let help = nearest(&general.join(" "), FORMS.iter().copied()).unwrap_or_default();
     let short = help
         .split_once("; there are")
         .map_or(help.as_str(), |(nearest, _)| nearest);

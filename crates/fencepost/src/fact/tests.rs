@@ -164,7 +164,7 @@ fn every_form_is_looked_up_and_nothing_has_happened_in_an_empty_history() {
             .replace("FAMILY", "crash")
             .replace("DURATION", "5s")
     };
-    let facts = FORMS.map(example);
+    let facts: Vec<String> = FORMS.iter().map(|form| example(form)).collect();
     let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
     check(
         &history(Vec::new()),
@@ -191,6 +191,11 @@ fn every_form_is_looked_up_and_nothing_has_happened_in_an_empty_history() {
         c1 deleted c1's key: c1 deleted no live key that c1 had created
         c1 never deleted c1's key: met
         the crash of n3 overlapped c1's lease: there was no crash of n3
+        c1 extended: it never extended
+        nobody was promoted: met
+        n3 was promoted: nobody was promoted
+        n3 refused c1: it refused it nothing
+        n3 lacked the key when it was promoted: nobody was promoted
     "#]],
     );
 }

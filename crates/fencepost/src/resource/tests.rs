@@ -3,9 +3,20 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn counter(fencing: Fencing) -> ResourcePlan {
+    ResourcePlan {
+        fencing,
+        workload: Workload::Counter,
+    }
+}
+
 /// Sends requests to a fresh resource, one a line, and shows what it answered and recorded.
 fn check(fencing: Fencing, requests: &[&str], expected: Expect) {
-    let mut resource = Resource::new("db", fencing);
+    check_with(counter(fencing), requests, expected);
+}
+
+fn check_with(plan: ResourcePlan, requests: &[&str], expected: Expect) {
+    let mut resource = Resource::new("db", plan);
     resource.boot(UnixTime::default());
     let mut shown = String::new();
     for request in requests {
@@ -43,6 +54,7 @@ fn event_text(event: &What) -> String {
             after,
             ..
         } => format!("; {read_version}: {before} -> {after}"),
+        What::Total { total, .. } => format!("; total {total}"),
         What::OperationRefused {
             registered, write, ..
         } => format!("; refused after {registered}, write {write}"),
@@ -122,6 +134,43 @@ fn the_documents_own_statement_refuses_the_holders_second_write_and_registers_no
 }
 
 #[test]
+fn an_api_that_cannot_check_takes_every_token_and_none() {
+    check(
+        Fencing::External,
+        &[
+            "READ k c2 2 1 34",
+            "WRITE k c2 2 2 34 0 a",
+            "WRITE k c1 1 3 33 0 late",
+            "WRITE k c1 1 4 - 0 b",
+        ],
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn a_transfer_writes_both_accounts_or_neither() {
+    let plan = ResourcePlan {
+        fencing: Fencing::Token,
+        workload: Workload::Transfer,
+    };
+    check_with(
+        plan,
+        &[
+            "READ k c1 1 1 33",
+            "READ k c2 2 2 34",
+            "WRITE k c2 2 3 34 0 990000 1010000",
+            "WRITE k c1 1 4 33 0 990000 1010000",
+            "READ k c2 2 5 34",
+            "WRITE k c2 2 6 34 1 0 1",
+            "WRITE k c2 2 7 34 1 5",
+            "WRITE k c2 2 8 34 1 -1 1",
+            "READ other c2 2 9 34",
+        ],
+        expect![[r#""#]],
+    );
+}
+
+#[test]
 fn wrong_requests_get_errors() {
     check(
         Fencing::None,
@@ -161,13 +210,13 @@ fn the_data_outlive_the_process_and_not_the_run() {
             .collect();
         reply_text(&resource.carry_out(&words).0)
     };
-    let mut first = Resource::new("db", Fencing::Token);
+    let mut first = Resource::new("db", counter(Fencing::Token));
     first.boot(UnixTime::default());
     assert_eq!(ask(&mut first, "WRITE k c1 1 1 5 0 a"), "OK");
     first.stop(Crash::Power, UnixTime::default());
     first.boot(UnixTime::default());
     assert_eq!(ask(&mut first, "READ k c1 1 2 5"), "a @ 1");
-    let mut second = Resource::new("db", Fencing::Token);
+    let mut second = Resource::new("db", counter(Fencing::Token));
     second.boot(UnixTime::default());
     assert_eq!(ask(&mut second, "READ k c1 1 1 1"), "0 @ 0");
 }
@@ -175,7 +224,7 @@ fn the_data_outlive_the_process_and_not_the_run() {
 proptest! {
     #[test]
     fn no_request_makes_it_panic(request in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..9), verb in 0..3_usize) {
-        let mut resource = Resource::new("db", Fencing::Token);
+        let mut resource = Resource::new("db", counter(Fencing::Token));
         resource.boot(UnixTime::default());
         let mut request: Vec<Bytes> = request.into_iter().map(Bytes::from).collect();
         if let Some(name) = request.first_mut() && verb > 0 {
@@ -187,7 +236,7 @@ proptest! {
     /// Whatever the order of tokens, the resource never applies one that is smaller than one it has seen.
     #[test]
     fn applied_tokens_never_fall(tokens in prop::collection::vec(0..9_u64, 1..30)) {
-        let mut resource = Resource::new("db", Fencing::Token);
+        let mut resource = Resource::new("db", counter(Fencing::Token));
         resource.boot(UnixTime::default());
         let mut highest = 0;
         for (id, token) in tokens.into_iter().enumerate() {

@@ -11,8 +11,9 @@ use toml::Spanned;
 use super::error::{Problem, TextProblem};
 use super::event::{Hosts, event};
 use super::file::{
-    Client, ClientCrash, ClockDrift, ClockSlew, ClockStep, Crash, Delay, Evict, Fencing, File,
-    Flush, FsyncStall, Kind, LatePacket, Partition, Pause, Persistence, Reset, System, Token, When,
+    Client, ClientCrash, ClockDrift, ClockSlew, ClockStep, Crash, Delay, Evict, File, Flush,
+    FsyncStall, Kind, LatePacket, Operate, Partition, Pause, Persistence, Reset, System, Token,
+    When,
 };
 use super::value::Draw;
 use super::{Action, Expect, Fault, Heal, Trigger};
@@ -23,10 +24,13 @@ type Checked<T> = Result<T, Problem>;
 /// Names that hosts have without being declared.
 const RESERVED: [&str; 2] = ["db", "seq"];
 
+/// The client that tries alone after the heal.
+pub(crate) const PROBE: &str = "probe";
+
 /// The most nodes and clients of a scenario: far more than any claim needs, few enough to run.
 const MOST: u32 = 99;
 
-/// All hosts, in the order in which they act within one instant: clients, nodes, resource, sequence.
+/// All hosts, in the order in which they act within one instant: clients, the probe, nodes, resource, sequence.
 pub(super) fn hosts(file: &File) -> Checked<Hosts> {
     client_names(&file.client)?;
     let clients = file
@@ -34,9 +38,12 @@ pub(super) fn hosts(file: &File) -> Checked<Hosts> {
         .iter()
         .map(|client| (client.name.get_ref().clone(), Role::Client));
     let nodes = (1..=nodes(file.system.get_ref())?).map(|n| (format!("n{n}"), Role::Node));
-    let mut hosts: Vec<_> = clients.chain(nodes).collect();
+    let probe = file.heal_at.map(|_| (PROBE.to_owned(), Role::Client));
+    let mut hosts: Vec<_> = clients.chain(probe).chain(nodes).collect();
+    let sentinels = sentinels(file.system.get_ref())?;
+    hosts.extend((1..=sentinels).map(|n| (format!("s{n}"), Role::Sentinel)));
     hosts.push(("db".into(), Role::Resource));
-    if file.system.get_ref().token == Token::Sequence {
+    if file.system.get_ref().token != Token::None {
         hosts.push(("seq".into(), Role::Sequence));
     }
     Ok(Hosts(hosts))
@@ -61,6 +68,28 @@ fn nodes(system: &System) -> Checked<u32> {
     }
 }
 
+fn sentinels(system: &System) -> Checked<u32> {
+    match (system.kind, system.failover_keys()) {
+        (Kind::Failover, _) => {
+            let span = system
+                .sentinels
+                .as_ref()
+                .map(Spanned::span)
+                .unwrap_or_default();
+            match system.sentinels() {
+                number @ 1..=MOST => Ok(number),
+                number => Err(Problem::new(
+                    span,
+                    format!("{number} sentinels: from 1 to {MOST} can be run"),
+                )),
+            }
+        }
+        (_, Some((key, span))) => Err(Problem::new(span, format!("`{key}` needs sentinels"))
+            .help(r#"use `kind = "failover"`, or leave it out"#)),
+        (_, None) => Ok(0),
+    }
+}
+
 fn client_names(clients: &[Client]) -> Checked<()> {
     let mut seen = BTreeSet::new();
     for Client { name, .. } in clients {
@@ -70,6 +99,10 @@ fn client_names(clients: &[Client]) -> Checked<()> {
             return Err(
                 Problem::new(name.span(), format!("`{text}` cannot name a client")).help(help),
             );
+        }
+        if text == PROBE {
+            let message = "`probe` is the client that tries alone after `heal-at`";
+            return Err(Problem::new(name.span(), message));
         }
         if RESERVED.contains(&text) || node_like(text) {
             return Err(Problem::new(
@@ -112,6 +145,7 @@ pub(super) fn settings(file: &File, hosts: &Hosts) -> Checked<()> {
         ));
     }
     validity(file)?;
+    probe(file)?;
     tokens(file)?;
     file.client.iter().try_for_each(counts)?;
     places(file, hosts)
@@ -130,11 +164,26 @@ fn validity(file: &File) -> Checked<()> {
     Ok(())
 }
 
+/// A probe that never comes to try shows nothing.
+fn probe(file: &File) -> Checked<()> {
+    let ttl = file.system.get_ref().ttl.max();
+    match file.heal_at {
+        Some(heal_at) if heal_at + ttl >= file.horizon => {
+            let message = format!(
+                "the probe tries a TTL after `heal-at`, at {:?}, and the run is over by {:?}",
+                heal_at + ttl,
+                file.horizon
+            );
+            Err(Problem::new(file.claim.span(), message).help("set a later `horizon`"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn tokens(file: &File) -> Checked<()> {
     match &file.resource.fencing {
         Some(fencing)
-            if *fencing.get_ref() != Fencing::None
-                && file.system.get_ref().token == Token::None =>
+            if fencing.get_ref().checks() && file.system.get_ref().token == Token::None =>
         {
             let help = r#"set `system.token = "sequence"`"#;
             Err(Problem::new(
@@ -244,6 +293,7 @@ pub(super) fn faults(file: &File, hosts: &Hosts, source: &str) -> Checked<Vec<Fa
     scope.each(&file.clock_slew, ClockSlew::when, Scope::clock_slew, found)?;
     scope.each(&file.evict, Evict::when, Scope::evict, found)?;
     scope.each(&file.flush, Flush::when, Scope::flush, found)?;
+    scope.each(&file.operate, Operate::when, Scope::command, found)?;
     scope.each(
         &file.fsync_stall,
         FsyncStall::when,
@@ -492,10 +542,10 @@ impl Scope<'_> {
         self,
         host: &Spanned<String>,
         family: &'static str,
-        command: &[&str],
+        command: &[impl ToString],
     ) -> Checked<(Action, Heal)> {
         let host = self.host_of(host, Role::Node, "node")?;
-        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        let command = command.iter().map(|word| word.to_string()).collect();
         Ok((
             Action::Operate {
                 host,
@@ -512,6 +562,14 @@ impl Scope<'_> {
 
     fn flush(self, flush: &Flush) -> Checked<(Action, Heal)> {
         self.operate(&flush.host, "flush", &["FLUSHALL"])
+    }
+
+    fn command(self, operate: &Operate) -> Checked<(Action, Heal)> {
+        let command = operate.command.get_ref();
+        if command.is_empty() {
+            return Err(Problem::new(operate.command.span(), "an empty command"));
+        }
+        self.operate(&operate.host, "operate", command)
     }
 
     fn fsync_stall(self, stall: &FsyncStall) -> Checked<(Action, Heal)> {

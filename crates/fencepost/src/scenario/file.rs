@@ -2,7 +2,7 @@
 //!
 //! Durations are strings such as `"250ms"`; where a field is a [`Draw`], a range `["5s", "40s"]` may stand instead,
 //! from which the seed draws. Unknown keys are errors. Hosts are the clients by their names, the nodes `n1` to `nN`,
-//! the resource `db`, and the sequence `seq` if `system.token = "sequence"`.
+//! the resource `db`, the sequence `seq` if `system.token` is a sequence, and the client `probe` if there is `heal-at`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,6 +43,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) resource: Resource,
     #[serde(default)]
+    pub(super) workload: WorkloadTable,
+    #[serde(default)]
     pub(super) client: Vec<Client>,
     #[serde(default)]
     pub(super) pause: Vec<Spanned<Pause>>,
@@ -69,6 +71,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) flush: Vec<Spanned<Flush>>,
     #[serde(default)]
+    pub(super) operate: Vec<Spanned<Operate>>,
+    #[serde(default)]
     pub(super) fsync_stall: Vec<Spanned<FsyncStall>>,
     #[serde(default)]
     pub(super) expect: ExpectTable,
@@ -88,7 +92,7 @@ fn default_settle() -> Duration {
 pub struct System {
     /// Which lock.
     pub kind: Kind,
-    /// How many nodes; 1 for `single`, 5 for `redlock` if left out.
+    /// How many nodes; 1 for `single`, 2 for `failover`, of which `n1` begins as the primary, 5 for `redlock` if left out.
     nodes: Option<Spanned<u32>>,
     /// The time to live of a key; 30 s if left out, as in 000.
     #[serde(default = "default_ttl")]
@@ -127,13 +131,27 @@ pub struct System {
     #[serde(default)]
     pub extend: Extend,
     extend_late: Option<Spanned<bool>>,
+    /// Sentinels that watch over a `failover` pair: `s1` to `sN`; three if left out.
+    pub(crate) sentinels: Option<Spanned<u32>>,
+    /// Sentinel's `down-after-milliseconds`; its default of 30 s if left out.
+    pub(crate) down_after: Option<Spanned<Draw<Duration>>>,
+    /// Sentinel's `failover-timeout`; its default of 180 s if left out.
+    pub(crate) failover_timeout: Option<Spanned<Draw<Duration>>>,
+    /// `min-replicas-to-write` of a `failover` pair, with a `min-replicas-max-lag` of a second; none if left out.
+    pub(crate) min_replicas: Option<Spanned<u32>>,
+    /// How many replicas must acknowledge a lock (`WAIT`) before it counts as granted; none if left out.
+    pub(crate) wait: Option<Spanned<u32>>,
 }
 
 impl System {
     /// How many nodes.
     #[must_use]
     pub fn nodes(&self) -> u32 {
-        let default = if self.kind == Kind::Single { 1 } else { 5 };
+        let default = match self.kind {
+            Kind::Single => 1,
+            Kind::Failover => 2,
+            Kind::Redlock => 5,
+        };
         self.nodes
             .as_ref()
             .map_or(default, |nodes| *nodes.get_ref())
@@ -153,6 +171,35 @@ impl System {
     pub(super) fn idle_extend_late(&self) -> Option<std::ops::Range<usize>> {
         let late = self.extend_late.as_ref().filter(|late| *late.get_ref())?;
         (self.extend == Extend::None).then(|| late.span())
+    }
+
+    /// How many sentinels.
+    #[must_use]
+    pub fn sentinels(&self) -> u32 {
+        let default = if self.kind == Kind::Failover { 3 } else { 0 };
+        self.sentinels
+            .as_ref()
+            .map_or(default, |number| *number.get_ref())
+    }
+
+    /// What only a `failover` system has, if the file gives any of it.
+    pub(super) fn failover_keys(&self) -> Option<(&'static str, std::ops::Range<usize>)> {
+        let span = |key: &'static str, span: Option<std::ops::Range<usize>>| Some((key, span?));
+        span("sentinels", self.sentinels.as_ref().map(Spanned::span))
+            .or_else(|| span("down-after", self.down_after.as_ref().map(Spanned::span)))
+            .or_else(|| {
+                span(
+                    "failover-timeout",
+                    self.failover_timeout.as_ref().map(Spanned::span),
+                )
+            })
+            .or_else(|| {
+                span(
+                    "min-replicas",
+                    self.min_replicas.as_ref().map(Spanned::span),
+                )
+            })
+            .or_else(|| span("wait", self.wait.as_ref().map(Spanned::span)))
     }
 
     pub(super) fn nodes_span(&self) -> Option<std::ops::Range<usize>> {
@@ -184,6 +231,8 @@ pub enum Kind {
     Single,
     /// N independent masters and a majority.
     Redlock,
+    /// A primary and its replicas, and sentinels that promote one of them.
+    Failover,
 }
 
 /// In which order the nodes are asked.
@@ -219,6 +268,8 @@ pub enum Token {
     None,
     /// From the durable sequence at the host `seq`, fetched before the decision.
     Sequence,
+    /// From the same sequence, and wrongly: only after the decision, when the holder may be late already.
+    SequenceAfter,
 }
 
 /// How a holder gives its lock back.
@@ -320,6 +371,11 @@ pub enum Fsync {
     /// Before each reply.
     #[default]
     Always,
+    /// In the background, a second or more after the last time. A lone write is safe at once, one that follows another
+    /// within a second is not.
+    Everysec,
+    /// When the kernel sees fit, after about 30 s.
+    No,
 }
 
 /// `[network]`: every link that no `[[link]]` names.
@@ -392,6 +448,36 @@ pub enum Fencing {
     Token,
     /// By 000's own statement, `WHERE last_fencing_token < ?`, on writes only. It refuses a holder's second write.
     TokenStrict,
+    /// It would not know how: an API of somebody else's. Tokens reach it, and it takes every operation as with `none`.
+    External,
+}
+
+impl Fencing {
+    /// Whether it looks at tokens at all.
+    #[must_use]
+    pub const fn checks(self) -> bool {
+        matches!(self, Self::Token | Self::TokenStrict)
+    }
+}
+
+/// `[workload]`: what clients do at the resource while they hold the lock.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WorkloadTable {
+    #[serde(default)]
+    pub(super) kind: Workload,
+}
+
+/// What clients do at the resource while they hold the lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// They read a number, think, and write one more.
+    #[default]
+    Counter,
+    /// They read the balances of two accounts, think, and write both anew, with an amount moved from one to the other.
+    /// Both writes and the check of the token are one transaction.
+    Transfer,
 }
 
 /// `[[client]]`: a program that acquires, reads, thinks, writes, holds on and releases.
@@ -424,6 +510,13 @@ pub struct Client {
     /// The delay between two attempts, drawn anew each time; 0 to 50 ms if left out.
     #[serde(default = "default_retry")]
     pub retry: Draw<Duration>,
+}
+
+impl Client {
+    /// How long a client thinks, holds and waits between two attempts if the file does not say.
+    pub(crate) fn defaults() -> (Draw<Duration>, Draw<Duration>, Draw<Duration>) {
+        (ten_ms(), ten_ms(), default_retry())
+    }
 }
 
 fn zero() -> Draw<Duration> {
@@ -591,6 +684,15 @@ fault_table! {
     /// `[[flush]]`: an operator flushes a node.
     Flush {
         host: Spanned<String>,
+    }
+}
+
+fault_table! {
+    /// `[[operate]]`: an operator's command reaches a node, such as `["SET", "other", "1"]`.
+    Operate {
+        host: Spanned<String>,
+        /// The command and its arguments.
+        command: Spanned<Vec<String>>,
     }
 }
 

@@ -27,10 +27,11 @@ pub use error::ScenarioError;
 pub use event::{CLIENT_VERBS, Hosts};
 pub use file::{
     Acquire, Client, Clock, Elapsed, Expectation, Extend, FailedAttempt, Fencing, Fsync, Kind,
-    Link, LockValue, Network, Node, Order, Persistence, Release, Resource, System, Token,
+    Link, LockValue, Network, Node, Order, Persistence, Release, Resource, System, Token, Workload,
 };
 pub use value::{Draw, Drawable, LONGEST, Ppm, Step, duration};
 
+pub(crate) use check::PROBE;
 pub(crate) use error::{Problem, TextProblem, nearest};
 pub(crate) use event::words;
 
@@ -73,6 +74,8 @@ pub struct Scenario {
     pub clocks: Vec<Clock>,
     /// What the lock protects.
     pub resource: Resource,
+    /// What the clients do there.
+    pub workload: Workload,
     /// The clients.
     pub clients: Vec<Client>,
     /// What goes wrong, in the order of the file.
@@ -236,7 +239,7 @@ impl Scenario {
         catalogue::find(name_or_path)
     }
 
-    /// All hosts, in the order in which they act within one instant: clients, nodes, resource, sequence.
+    /// All hosts, in the order in which they act within one instant: clients, the probe, nodes, resource, sequence.
     #[must_use]
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
@@ -312,6 +315,7 @@ impl Origin<'_> {
             links: file.link.into_iter().map(Spanned::into_inner).collect(),
             clocks: file.clock,
             resource: file.resource,
+            workload: file.workload.kind,
             clients: file.client,
             faults,
             expect,

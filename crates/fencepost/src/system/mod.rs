@@ -14,7 +14,9 @@ use fencepost_checker::ClockKind;
 use fencepost_checker::history::{Attempt, ReleaseOutcome, Vote};
 use fencepost_world::Host;
 
-pub use ports::{HostClock, HostConnect, HostEntropy, HostSpawn};
+pub use ports::{
+    HostClock, HostConnect, HostEntropy, HostSpawn, LastPrimary, LockConnection, Target,
+};
 pub use redlock::RedlockSystem;
 
 /// A distributed lock, as the harness sees it.

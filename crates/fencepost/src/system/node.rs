@@ -42,6 +42,10 @@ pub(super) struct LockNode {
     acquire: Acquire,
     failed_attempt: FailedAttempt,
     refusals: Refusals,
+    /// How many replicas must have the key; zero for none.
+    wait: u32,
+    /// How long they have for it.
+    patience: Duration,
 }
 
 impl LockNode {
@@ -51,6 +55,8 @@ impl LockNode {
             redis: RedisNode::new(connect),
             acquire: plan.acquire,
             failed_attempt: plan.failed_attempt,
+            wait: plan.failover.as_ref().map_or(0, |failover| failover.wait),
+            patience: plan.node_timeout,
             refusals,
         }
     }
@@ -99,6 +105,19 @@ impl LockNode {
         })
     }
 
+    /// Enough replicas have the key, by WAIT; else it does not count as granted.
+    async fn acknowledged(&self) -> Result<(), NodeError> {
+        let mut wait = redis::cmd("WAIT");
+        wait.arg(self.wait).arg(millis(self.patience));
+        match self.number(&wait).await? {
+            replicas if replicas >= i64::from(self.wait) => Ok(()),
+            replicas => Err(NodeError::Other(format!(
+                "{replicas} of {} replicas have acknowledged",
+                self.wait
+            ))),
+        }
+    }
+
     async fn number(&self, command: &Cmd) -> Result<i64, NodeError> {
         match self.redis.command(command).await? {
             Value::Int(number) => Ok(number),
@@ -121,10 +140,14 @@ impl Node for LockNode {
     }
 
     async fn set_nx_px(&self, key: &[u8], value: &[u8], ttl: Duration) -> Result<bool, NodeError> {
-        match self.acquire {
-            Acquire::SetNxPx => self.redis.set_nx_px(key, value, ttl).await,
-            Acquire::SetnxThenExpire => self.setnx_then_expire(key, value, ttl).await,
+        let set = match self.acquire {
+            Acquire::SetNxPx => self.redis.set_nx_px(key, value, ttl).await?,
+            Acquire::SetnxThenExpire => self.setnx_then_expire(key, value, ttl).await?,
+        };
+        if set && self.wait > 0 {
+            self.acknowledged().await?;
         }
+        Ok(set)
     }
 
     async fn compare_and_delete(&self, key: &[u8], value: &[u8]) -> Result<Compared, NodeError> {

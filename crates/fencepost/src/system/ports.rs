@@ -1,14 +1,16 @@
 //! The ports of `redlock` on a host of the simulated world.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fencepost_checker::ClockKind;
 use fencepost_checker::history::{Answer, Name, Operation, Vote, What};
 use fencepost_world::{Connection, Host};
-use redis::RedisResult;
+use redis::aio::ConnectionLike;
+use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use redlock::{
     AttemptBegun, AttemptEnded, AttemptOutcome, Clock, Entropy, ExtendOutcome, ExtensionBegun,
     ExtensionEnded, LeaseLost, NodeError, Observer, Reading, Spawn, Tokens,
@@ -78,24 +80,136 @@ impl Spawn for HostSpawn {
     }
 }
 
-/// The way from a client's host to a server's.
+/// The way from a client's host to a server, or to whichever server the sentinels call the primary.
 #[derive(Clone, Debug)]
 pub struct HostConnect {
     /// The client.
     pub from: Host,
-    /// The server.
-    pub to: Host,
+    /// Where to.
+    pub to: Target,
 }
 
-impl redlock::redis::Connect for HostConnect {
-    type Connection = Connection;
+/// Whom a client locks at.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// That server.
+    Server(Host),
+    /// The primary of the moment.
+    Primary {
+        /// Whom to ask for it, one after another.
+        sentinels: Vec<String>,
+        /// How long to wait for each of them.
+        patience: Duration,
+        /// Which server that was last.
+        last: LastPrimary,
+    },
+}
 
-    fn connect(&self) -> impl Future<Output = RedisResult<Connection>> + Send {
-        self.from.connect(self.to)
+/// The server that was last called the primary: votes are to name it.
+#[derive(Clone, Debug, Default)]
+pub struct LastPrimary(Arc<Mutex<Option<Host>>>);
+
+impl LastPrimary {
+    fn set(&self, host: Host) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
+    }
+
+    /// The name for a node that a vote is of.
+    fn name_of(&self, node: &redlock::NodeId) -> Name {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.filter(|_| node.as_str() == PRIMARY) {
+            Some(host) => host.name(),
+            None => Name::from(node.as_str()),
+        }
+    }
+}
+
+/// What a lock calls the one node that it sees of a failover pair.
+const PRIMARY: &str = "primary";
+
+impl redlock::redis::Connect for HostConnect {
+    type Connection = LockConnection;
+
+    async fn connect(&self) -> RedisResult<LockConnection> {
+        match &self.to {
+            Target::Server(to) => Ok(LockConnection {
+                connection: self.from.connect(*to).await?,
+                follows: false,
+            }),
+            Target::Primary {
+                sentinels,
+                patience,
+                last,
+            } => {
+                let primary = crate::sentinel::primary(self.from, sentinels, *patience).await;
+                let to = primary
+                    .ok_or_else(|| error(io::ErrorKind::NotFound, "no sentinel names a primary"))?;
+                last.set(to);
+                Ok(LockConnection {
+                    connection: self.from.connect(to).await?,
+                    follows: true,
+                })
+            }
+        }
     }
 
     fn name(&self) -> String {
-        self.to.name().to_string()
+        match &self.to {
+            Target::Server(to) => to.name().to_string(),
+            Target::Primary { .. } => PRIMARY.to_owned(),
+        }
+    }
+}
+
+fn error(kind: io::ErrorKind, text: &'static str) -> RedisError {
+    io::Error::new(kind, text).into()
+}
+
+/// A connection that counts as broken once its server says that it is no primary any more: the next command asks the
+/// sentinels again, as clients of Sentinel do.
+#[derive(Clone, Debug)]
+pub struct LockConnection {
+    connection: Connection,
+    follows: bool,
+}
+
+impl LockConnection {
+    fn followed<T>(&self, answer: RedisResult<T>) -> RedisResult<T> {
+        match answer {
+            Err(refusal) if self.follows && refusal.code() == Some("READONLY") => Err(error(
+                io::ErrorKind::ConnectionReset,
+                "READONLY: the server is a replica now",
+            )),
+            answer => answer,
+        }
+    }
+}
+
+impl ConnectionLike for LockConnection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let answer = self.connection.req_packed_command(cmd).await;
+            self.followed(answer.and_then(Value::extract_error))
+        })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let answers = self
+                .connection
+                .req_packed_commands(pipeline, offset, count)
+                .await;
+            self.followed(answers)
+        })
+    }
+
+    fn get_db(&self) -> i64 {
+        self.connection.get_db()
     }
 }
 
@@ -129,6 +243,7 @@ pub(super) struct HostObserver {
     pub(super) host: Host,
     pub(super) clock: ClockKind,
     pub(super) refusals: Refusals,
+    pub(super) primary: LastPrimary,
     pub(super) calls: ExtendCalls,
 }
 
@@ -197,7 +312,7 @@ impl Observer for HostObserver {
             attempt,
             key: text(event.key),
             reason: reason.to_string(),
-            votes: votes(event.votes),
+            votes: votes(event.votes, &self.primary),
         });
     }
 
@@ -221,7 +336,11 @@ impl Observer for HostObserver {
             key: text(event.key),
             deadline: Some(nanos(event.deadline)),
             clock: self.clock,
-            votes: event.answers.iter().map(extension_vote).collect(),
+            votes: event
+                .answers
+                .iter()
+                .map(|answer| extension_vote(answer, &self.primary))
+                .collect(),
         });
         self.mark("extended");
     }
@@ -247,7 +366,7 @@ pub(super) fn text(bytes: &[u8]) -> Name {
     Name::from(String::from_utf8_lossy(bytes))
 }
 
-pub(super) fn votes(votes: &[redlock::NodeVote]) -> Vec<Vote> {
+pub(super) fn votes(votes: &[redlock::NodeVote], primary: &LastPrimary) -> Vec<Vote> {
     let answer = |vote: &redlock::Vote| match vote {
         redlock::Vote::Granted => Answer::Granted,
         redlock::Vote::Held => Answer::Taken,
@@ -258,13 +377,13 @@ pub(super) fn votes(votes: &[redlock::NodeVote]) -> Vec<Vote> {
     votes
         .iter()
         .map(|vote| Vote {
-            node: Name::from(vote.node.as_str()),
+            node: primary.name_of(&vote.node),
             answer: answer(&vote.vote),
         })
         .collect()
 }
 
-pub(super) fn extension_vote(answer: &redlock::NodeAnswer) -> Vote {
+pub(super) fn extension_vote(answer: &redlock::NodeAnswer, primary: &LastPrimary) -> Vote {
     let vote = match &answer.answer {
         redlock::Answer::Done => Answer::Granted,
         redlock::Answer::Foreign => Answer::Taken,
@@ -272,7 +391,7 @@ pub(super) fn extension_vote(answer: &redlock::NodeAnswer) -> Vote {
         other => Answer::Error(other.to_string()),
     };
     Vote {
-        node: Name::from(answer.node.as_str()),
+        node: primary.name_of(&answer.node),
         answer: vote,
     }
 }

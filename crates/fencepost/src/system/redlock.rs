@@ -11,9 +11,9 @@ use redlock::redis::Connect;
 use redlock::{Drift, Guard, PortSet, Redlock, Retry, Watchdog};
 
 use super::node::{LockNode, Refusals};
-use super::ports::{ExtendCalls, HostObserver, HostTokens, LockEntropy, nanos, votes};
+use super::ports::{ExtendCalls, HostObserver, HostTokens, LastPrimary, LockEntropy, nanos, votes};
 use super::renewal::{Claim, Late, Renewal};
-use super::{Acquired, HostClock, HostConnect, HostSpawn, LockClient, LockSystem, Refused};
+use super::{Acquired, HostClock, HostConnect, HostSpawn, LockClient, LockSystem, Refused, Target};
 use crate::plan::SystemPlan;
 use crate::remote::SequenceClient;
 use crate::scenario::{Elapsed, Extend, Order, Release, Token};
@@ -40,13 +40,25 @@ impl RedlockSystem {
         }
     }
 
-    fn connects(&self, from: Host) -> Vec<HostConnect> {
+    fn connects(&self, from: Host, last: &LastPrimary) -> Vec<HostConnect> {
+        if let Some(failover) = &self.plan.failover {
+            let (sentinels, patience) =
+                (failover.sentinel.sentinels.clone(), self.plan.node_timeout);
+            return vec![HostConnect {
+                from,
+                to: Target::Primary {
+                    sentinels,
+                    patience,
+                    last: last.clone(),
+                },
+            }];
+        }
         let nodes = (1..=self.plan.nodes).map(|number| format!("n{number}"));
         nodes
             .filter_map(|name| {
                 Some(HostConnect {
                     from,
-                    to: Host::find(&name)?,
+                    to: Target::Server(Host::find(&name)?),
                 })
             })
             .collect()
@@ -59,13 +71,13 @@ impl RedlockSystem {
         }
     }
 
-    fn nodes(&self, from: Host, refusals: &Refusals) -> Vec<LockNode> {
+    fn nodes(&self, from: Host, refusals: &Refusals, last: &LastPrimary) -> Vec<LockNode> {
         let node = |connect| LockNode::new(connect, &self.plan, refusals.clone());
-        self.connects(from).into_iter().map(node).collect()
+        self.connects(from, last).into_iter().map(node).collect()
     }
 
     /// How a client renews that does not look at its clock first, if the scenario has it so.
-    fn late(&self, host: Host, nodes: &[LockNode]) -> Option<Late> {
+    fn late(&self, host: Host, nodes: &[LockNode], primary: &LastPrimary) -> Option<Late> {
         let set_xx = self.plan.extend == Extend::SetXx;
         let late = set_xx || (self.plan.extend == Extend::Lua && self.plan.extend_late);
         let margin = self.drift().margin(self.plan.ttl);
@@ -76,15 +88,23 @@ impl RedlockSystem {
             usable: self.plan.ttl.saturating_sub(margin),
             node_timeout: self.plan.node_timeout,
             nodes: nodes.to_vec(),
+            primary: primary.clone(),
             calls: ExtendCalls::of(host),
             set_xx,
         })
     }
 
-    fn lock(&self, host: Host, nodes: &[LockNode], refusals: Refusals) -> Redlock<HostPorts> {
+    fn lock(
+        &self,
+        host: Host,
+        nodes: &[LockNode],
+        refusals: Refusals,
+        primary: &LastPrimary,
+    ) -> Redlock<HostPorts> {
         let kind = self.clock();
         let sequence = match self.plan.token {
-            Token::None => None,
+            // The workload fetches late tokens itself.
+            Token::None | Token::SequenceAfter => None,
             Token::Sequence => SequenceClient::new(host),
         };
         let entropy = LockEntropy {
@@ -95,6 +115,7 @@ impl RedlockSystem {
             host,
             clock: kind,
             refusals,
+            primary: primary.clone(),
             calls: ExtendCalls::of(host),
         };
         let ports = PortSet::new(HostClock { host, kind }, entropy, HostSpawn(host))
@@ -134,15 +155,17 @@ impl LockSystem for RedlockSystem {
 
     fn client(&self, host: Host) -> RedlockClient {
         let refusals = Refusals::default();
-        let nodes = self.nodes(host, &refusals);
+        let primary = LastPrimary::default();
+        let nodes = self.nodes(host, &refusals, &primary);
         RedlockClient {
             host,
-            late: self.late(host, &nodes),
-            lock: self.lock(host, &nodes, refusals),
+            late: self.late(host, &nodes, &primary),
+            lock: self.lock(host, &nodes, refusals, &primary),
             clock: self.clock(),
             release: self.plan.release,
             node_timeout: self.plan.node_timeout,
-            nodes: self.connects(host),
+            nodes: self.connects(host, &primary),
+            primary,
         }
     }
 }
@@ -157,6 +180,7 @@ pub struct RedlockClient {
     release: Release,
     node_timeout: Duration,
     nodes: Vec<HostConnect>,
+    primary: LastPrimary,
 }
 
 /// What a client of [`RedlockSystem`] holds.
@@ -192,7 +216,7 @@ impl LockClient for RedlockClient {
             token: guard.token(),
             deadline: Some(nanos(guard.deadline())),
             clock: self.clock,
-            votes: votes(guard.votes()),
+            votes: votes(guard.votes(), &self.primary),
             value,
             held: Held {
                 guard: Some(guard),

@@ -18,7 +18,7 @@ use redlock::decision::judge_extension;
 use redlock::{Answer, Compared, ExtendOutcome, Node, NodeAnswer};
 
 use super::node::LockNode;
-use super::ports::{ExtendCalls, extension_vote, text};
+use super::ports::{ExtendCalls, LastPrimary, extension_vote, text};
 
 /// How a client renews late.
 #[derive(Clone, Debug)]
@@ -30,6 +30,7 @@ pub(super) struct Late {
     pub(super) usable: Duration,
     pub(super) node_timeout: Duration,
     pub(super) nodes: Vec<LockNode>,
+    pub(super) primary: LastPrimary,
     pub(super) calls: ExtendCalls,
     /// `SET .. XX` in place of the script.
     pub(super) set_xx: bool,
@@ -164,7 +165,10 @@ impl Late {
 
     fn extended(&self, claim: &Claim, before: u64, answers: &[NodeAnswer]) {
         let usable = u64::try_from(self.usable.as_nanos()).unwrap_or(u64::MAX);
-        let votes: Vec<Vote> = answers.iter().map(extension_vote).collect();
+        let votes: Vec<Vote> = answers
+            .iter()
+            .map(|answer| extension_vote(answer, &self.primary))
+            .collect();
         self.host.record(What::Extended {
             client: self.host.name(),
             attempt: claim.attempt,
