@@ -1,7 +1,9 @@
 //! The node from outside: through `handle`, through a socket with redis-rs, and beside a real redis-server.
 
 mod beside_redis;
+mod cluster;
 mod commands;
+mod disk;
 mod expiry;
 mod generated;
 mod hostile;
@@ -10,6 +12,8 @@ mod laws;
 mod memory;
 mod persistence;
 mod pubsub;
+mod replication;
+mod replication_laws;
 mod scripts;
 mod served;
 mod shared_lua;
