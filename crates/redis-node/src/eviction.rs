@@ -22,7 +22,7 @@ pub enum Eviction {
 }
 
 impl Eviction {
-    /// All policies, in the order in which Redis lists them.
+    /// All policies.
     pub const ALL: [Eviction; 6] = [
         Eviction::VolatileLru,
         Eviction::VolatileRandom,

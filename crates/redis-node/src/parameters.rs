@@ -19,8 +19,10 @@ pub(crate) type Change = fn(&mut Config, &str) -> Result<(), Cow<'static, str>>;
 /// Whether and how a parameter can be changed.
 pub(crate) enum Set {
     To(Change),
-    /// The node models one value; that one may be set, too.
+    /// The node models one value, while Redis knows others; that one may be set, too.
     Fixed,
+    /// Redis itself does not let it be changed.
+    Never,
 }
 
 const fn fixed(name: &'static str, get: fn(&Config) -> Cow<'static, str>) -> Parameter {
@@ -29,6 +31,15 @@ const fn fixed(name: &'static str, get: fn(&Config) -> Cow<'static, str>) -> Par
         alias: None,
         get,
         set: Set::Fixed,
+    }
+}
+
+const fn immutable(name: &'static str, get: fn(&Config) -> Cow<'static, str>) -> Parameter {
+    Parameter {
+        name,
+        alias: None,
+        get,
+        set: Set::Never,
     }
 }
 
@@ -49,8 +60,8 @@ const fn parameter(
 pub(crate) const PARAMETERS: &[Parameter] = &[
     fixed("bind", |_| "* -::*".into()),
     fixed("busy-reply-threshold", |_| "5000".into()),
-    fixed("databases", |_| "1".into()),
-    fixed("enable-debug-command", |config| {
+    immutable("databases", |_| "1".into()),
+    immutable("enable-debug-command", |config| {
         yes_or_no(config.debug_command)
     }),
     fixed("hz", |_| "10".into()),
@@ -69,8 +80,11 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "maxmemory-policy",
         |config| config.eviction.name().into(),
         |config, value| {
-            let known = Eviction::ALL.map(Eviction::name);
-            config.eviction = choice(value, known).map(|at| Eviction::ALL[at])?;
+            let name = POLICIES[choice(value, POLICIES)?];
+            let known = Eviction::ALL
+                .into_iter()
+                .find(|policy| policy.name() == name);
+            config.eviction = known.ok_or("policies by frequency of use are not modelled")?;
             Ok(())
         },
     ),
@@ -80,6 +94,18 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     fixed("requirepass", |_| "".into()),
     fixed("tcp-keepalive", |_| "300".into()),
     fixed("timeout", |_| "0".into()),
+];
+
+/// Redis's policies, in the order of its own list.
+const POLICIES: [&str; 8] = [
+    "volatile-lru",
+    "volatile-lfu",
+    "volatile-random",
+    "volatile-ttl",
+    "allkeys-lru",
+    "allkeys-lfu",
+    "allkeys-random",
+    "noeviction",
 ];
 
 /// The parameter of that name, with the name as it was meant.

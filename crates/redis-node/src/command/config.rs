@@ -33,25 +33,29 @@ const CONFIG: &[Command] = &[
 
 /// A name without wildcards is answered as it was asked, patterns with the names that they match.
 fn get(node: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
-    let mut found = BTreeMap::new();
+    let mut found: BTreeMap<&'static str, (Bytes, &Parameter)> = BTreeMap::new();
     for asked in &request[2..] {
         if asked.iter().any(|byte| b"[*?".contains(byte)) {
             let pattern = asked.to_ascii_lowercase();
-            let matching =
-                parameters::names().filter(|(name, _)| glob::matches(&pattern, name.as_bytes()));
-            found.extend(
-                matching.map(|(name, parameter)| (Bytes::from_static(name.as_bytes()), parameter)),
-            );
-        } else if let Some((_, parameter)) = parameters::find(asked) {
-            found.insert(asked.clone(), parameter);
+            for (name, parameter) in parameters::names() {
+                if glob::matches(&pattern, name.as_bytes()) {
+                    let shown = Bytes::from_static(name.as_bytes());
+                    found.entry(name).or_insert((shown, parameter));
+                }
+            }
+        } else if let Some((name, parameter)) = parameters::find(asked) {
+            // Asked for twice in different spellings, the first counts.
+            found.entry(name).or_insert((asked.clone(), parameter));
         }
     }
     let value = |parameter: &Parameter| (parameter.get)(node.config()).into_owned();
     let pairs = found
-        .into_iter()
+        .into_values()
         .map(|(name, parameter)| (Reply::Bulk(name), Reply::bulk(value(parameter))));
     Ok(Reply::Map(pairs.collect()))
 }
+
+const IMMUTABLE: &str = "can't set immutable config";
 
 /// All of it, or nothing.
 fn set(node: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
@@ -67,17 +71,18 @@ fn set(node: &mut Node, _: ConnectionId, request: &[Bytes]) -> Outcome {
                 format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'");
             return Err(Failure(text.into()));
         };
-        if changes
-            .iter()
-            .any(|(_, other, _)| std::ptr::eq(*other, parameter))
-        {
-            return Err(refused(name, "duplicate parameter"));
+        let earlier = changes.iter().map(|(_, other, _)| other.name);
+        if earlier.into_iter().any(|name| name == parameter.name) {
+            return Err(refused(&pair[0], "duplicate parameter"));
+        }
+        if matches!(parameter.set, Set::Never) {
+            return Err(refused(&pair[0], IMMUTABLE));
         }
         changes.push((name, parameter, &pair[1]));
     }
     let mut config = node.config().clone();
     for (name, parameter, value) in changes {
-        change(&mut config, parameter, value).map_err(|text| refused(name, &text))?;
+        change(&mut config, parameter, value).map_err(|text| refused(name.as_bytes(), &text))?;
     }
     node.reconfigure(config);
     Ok(Reply::ok())
@@ -88,10 +93,12 @@ fn change(config: &mut Config, parameter: &Parameter, value: &[u8]) -> Result<()
     match parameter.set {
         Set::To(set) => set(config, &value).map_err(String::from),
         Set::Fixed if (parameter.get)(config) == value => Ok(()),
-        Set::Fixed => Err("can't set immutable config".to_owned()),
+        Set::Fixed | Set::Never => Err(IMMUTABLE.to_owned()),
     }
 }
 
-fn refused(name: &str, why: &str) -> Failure {
+/// The parameter is named as the client did where its request is at fault, by its own name where the value is.
+fn refused(name: &[u8], why: &str) -> Failure {
+    let name = excerpt(name, usize::MAX);
     Failure(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}").into())
 }
