@@ -36,6 +36,7 @@ pub(crate) struct Database {
     /// The memory limit was exceeded when the unit began, and nothing more could be evicted.
     out_of_memory: bool,
     checkpoint: Checkpoint,
+    work: usize,
 }
 
 /// What `INFO stats` counts about keys.
@@ -224,6 +225,7 @@ impl Database {
             Expiry::Keep => old.and_then(|entry| entry.expires_at),
             Expiry::At(when) => Some(when),
         };
+        self.add_work(value.bytes());
         self.keys.insert(key.clone(), value, expires_at);
         self.changed(key, did);
     }
@@ -270,10 +272,20 @@ impl Database {
     /// Removes every key. Answers how many there were.
     pub(crate) fn clear(&mut self) -> usize {
         let keys: Vec<Bytes> = self.keys.iter().map(|(key, _)| key.clone()).collect();
+        self.add_work(keys.len());
         for key in &keys {
             self.remove(key, Did::Deleted);
         }
         keys.len()
+    }
+
+    /// Counts bytes or keys that were gone through, where neither request nor reply shows it: scripts pay for that.
+    pub(crate) fn add_work(&mut self, amount: usize) {
+        self.work = self.work.saturating_add(amount);
+    }
+
+    pub(crate) fn take_work(&mut self) -> usize {
+        std::mem::take(&mut self.work)
     }
 
     /// Notes what was done to a key, with its expiry as it is now.

@@ -24,7 +24,8 @@ impl Value {
         }
     }
 
-    fn bytes(&self) -> usize {
+    /// An estimate of the memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Value::String(bytes) => bytes.len(),
             Value::Hash(fields) => fields.bytes(),

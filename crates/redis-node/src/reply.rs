@@ -69,6 +69,22 @@ impl Reply {
         Reply::Bulk(bytes.into())
     }
 
+    /// About how many bytes the reply holds.
+    pub(crate) fn size(&self) -> usize {
+        const OVERHEAD: usize = 16;
+        let inside = match self {
+            Reply::Status(bytes) | Reply::Bulk(bytes) => bytes.len(),
+            Reply::Error(text) => text.len(),
+            Reply::Array(items) | Reply::Push(items) => items.iter().map(Reply::size).sum(),
+            Reply::Map(pairs) => pairs
+                .iter()
+                .map(|(key, value)| key.size() + value.size())
+                .sum(),
+            _ => 0,
+        };
+        inside + OVERHEAD
+    }
+
     /// Appends the encoded reply to `out`.
     ///
     /// The caller's buffer grows as needed, so this cannot fail.

@@ -15,6 +15,7 @@ pub(super) const COMMANDS: &[Command] = &[
 fn keys(db: &mut Database, request: &[Bytes]) -> Outcome {
     let pattern = &request[1];
     let all = pattern == "*";
+    db.add_work(db.keys().len() * (pattern.len() + 1));
     let found = db.keys().iter().map(|(key, _)| key);
     let found = found.filter(|key| !db.has_expired(key) && (all || glob::matches(pattern, key)));
     Ok(Reply::Array(found.cloned().map(Reply::Bulk).collect()))
@@ -55,6 +56,7 @@ impl<'a> Options<'a> {
 fn scan(db: &mut Database, request: &[Bytes]) -> Outcome {
     let cursor = cursor(&request[1]).ok_or(Failure::of("ERR invalid cursor"))?;
     let options = Options::parse(&request[2..])?;
+    db.add_work(db.keys().len() * 8);
     let keys = db.keys().iter();
     let mut left: Vec<(u64, &Bytes)> = keys
         .map(|(key, _)| (position(key), key))

@@ -109,16 +109,27 @@ impl Host {
     }
 
     fn execute(&self, arguments: &MultiValue) -> Reply {
-        self.limits.charge(limits::CALL);
         let request = match convert::to_request(arguments) {
             Ok(request) => request,
-            Err(failure) => return failure.into(),
+            Err(failure) => {
+                self.limits.charge(limits::CALL);
+                return failure.into();
+            }
         };
-        match self.slot.borrow_mut().as_mut() {
-            Some(running) => running
-                .dispatch(&self.index, &request)
-                .unwrap_or_else(Reply::from),
-            None => Reply::error("ERR no script is running"),
+        let sent: usize = request.iter().map(Bytes::len).sum();
+        if !self.limits.charge(limits::CALL + limits::of_bytes(sent)) {
+            // The script ends at the next instruction that is counted.
+            return Reply::error("ERR script took too long");
         }
+        let mut slot = self.slot.borrow_mut();
+        let Some(running) = slot.as_mut() else {
+            return Reply::error("ERR no script is running");
+        };
+        let reply = running
+            .dispatch(&self.index, &request)
+            .unwrap_or_else(Reply::from);
+        let gone_through = running.db.take_work().saturating_add(reply.size());
+        self.limits.charge(limits::of_bytes(gone_through));
+        reply
     }
 }

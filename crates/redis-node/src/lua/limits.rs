@@ -50,6 +50,14 @@ const FREE: usize = 64 << 10;
 const WEIGHT: usize = 2 << 10;
 /// What a call of a command and an error on its way count.
 pub(super) const CALL: u64 = 20;
+/// How many bytes that a command takes, answers or goes through count one instruction more: so a script moves no
+/// more than 80 MB in all.
+const BYTES: usize = 8;
+
+/// What so many bytes count.
+pub(super) fn of_bytes(bytes: usize) -> u64 {
+    u64::try_from(bytes / BYTES).unwrap_or(u64::MAX)
+}
 pub(super) const ERROR: u64 = 500;
 /// What may lie around between scripts before it is collected.
 const GARBAGE: usize = 1 << 20;
