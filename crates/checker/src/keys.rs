@@ -133,10 +133,15 @@ struct Met<'a> {
 }
 
 impl Met<'_> {
+    fn is_replicated(&self) -> bool {
+        self.sender.is_none() && self.command == REPLICATE
+    }
+
     fn removed(&self) -> Gone {
-        match self.command {
-            REPLICATE => Gone::Copied,
-            _ => Gone::Removed(self.sender.cloned()),
+        if self.is_replicated() {
+            Gone::Copied
+        } else {
+            Gone::Removed(self.sender.cloned())
         }
     }
 }
@@ -217,7 +222,7 @@ impl Keeper<'_> {
     /// Somebody's command put a value there; a replica's is that of its primary.
     fn put(&mut self, met: &Met<'_>) {
         let index = self.stand(met, met.sender, met.sender.is_some());
-        if met.command == REPLICATE {
+        if met.is_replicated() {
             let mut before = self.keys[..index].iter().rev();
             let origin = before.find(|one| one.key == *met.key && one.node != *met.node);
             let origin = origin.map(|one| (one.client.clone(), one.attempt));

@@ -8,7 +8,7 @@ use fencepost_checker::{ClockKind, Event, Header, History, Segment, Time, What};
 use proptest::prelude::*;
 
 const CLIENTS: [&str; 3] = ["c1", "c2", "c3"];
-const NODES: [&str; 2] = ["n1", "n2"];
+const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
 /// Any history that `validate` accepts.
 pub(crate) fn history() -> impl Strategy<Value = History> {
@@ -27,6 +27,20 @@ pub(crate) fn contended() -> impl Strategy<Value = History> {
     .prop_map(assemble)
 }
 
+/// Histories of calls, leases, keys and what befalls nodes and links, in which somebody may make no progress.
+pub(crate) fn stalled() -> impl Strategy<Value = History> {
+    let part = prop_oneof![
+        4 => of_calls(),
+        2 => of_client(),
+        2 => of_node(),
+        2 => of_host(),
+        3 => of_network(),
+        1 => of_failover(),
+        1 => Just(What::HealBegun {}),
+    ];
+    prop::collection::vec((0_u64..6, part), 0..40).prop_map(assemble)
+}
+
 fn assemble(parts: Vec<(u64, What)>) -> History {
     let header = Header {
         format: FORMAT,
@@ -38,7 +52,7 @@ fn assemble(parts: Vec<(u64, What)>) -> History {
         largest_ttl: 8,
         node_timeout: 6,
         latency: 1,
-        quorum: 1,
+        quorum: 2,
     };
     let mut history = History {
         header,
@@ -100,7 +114,7 @@ fn still(from: Time, reading: u64) -> Segment {
 }
 
 fn what() -> impl Strategy<Value = What> {
-    prop_oneof![3 => of_client(), 1 => of_calls(), 2 => of_node(), 2 => of_resource(), 1 => of_host(), 1 => of_network()]
+    prop_oneof![3 => of_client(), 1 => of_calls(), 2 => of_node(), 2 => of_resource(), 1 => of_host(), 1 => of_network(), 1 => of_failover()]
 }
 
 fn client() -> impl Strategy<Value = Name> {
@@ -237,12 +251,14 @@ fn of_node() -> impl Strategy<Value = What> {
         Did::Refused,
         Did::Missing,
         Did::Expired,
+        Did::Evicted,
     ]);
     let creator = prop::option::of(
         (client(), prop::option::of(attempt()))
             .prop_map(|(client, attempt)| Creator { client, attempt }),
     );
-    let command = prop::sample::select(vec!["SET", "DEL", "EVALSHA", "GET"]).prop_map(Name::from);
+    let command = prop::sample::select(vec!["SET", "DEL", "EVALSHA", "GET", "replicate"])
+        .prop_map(Name::from);
     let expires = prop::option::of(0_u64..3);
     (
         node(),
@@ -268,7 +284,7 @@ fn of_node() -> impl Strategy<Value = What> {
 
 fn of_resource() -> impl Strategy<Value = What> {
     let token = prop::option::of(0_u64..6);
-    (0..4, client(), attempt(), key(), token, 0_u64..9).prop_map(
+    (0..6, client(), attempt(), key(), token, 0_u64..9).prop_map(
         |(kind, client, attempt, key, token, operation)| {
             let resource = Name::from("db");
             match kind {
@@ -288,8 +304,13 @@ fn of_resource() -> impl Strategy<Value = What> {
                     token,
                     version: 3,
                 },
-                2 => {
-                    let (read_version, before, after) = (1, 2, 3);
+                4 => What::Total {
+                    resource,
+                    key,
+                    total: i64::try_from(operation / 4).unwrap(),
+                },
+                2 | 5 => {
+                    let (read_version, before, after) = (1, 1 + operation % 2, 3);
                     What::WriteApplied {
                         resource,
                         key,
@@ -341,24 +362,44 @@ fn of_host() -> impl Strategy<Value = What> {
 }
 
 fn of_network() -> impl Strategy<Value = What> {
-    (0..5, client(), node()).prop_map(|(kind, from, to)| match kind {
-        0 => What::Cut {
-            from,
-            to,
-            how: Cut::Hold,
-        },
-        1 => What::Healed { from, to },
-        2 => What::Delayed {
-            from,
-            to: "db".into(),
-            extra: 5,
-        },
-        3 => What::Fault {
-            fault: 1,
-            family: "evict".into(),
-            hosts: vec![to],
-            on: Some("c1 acquired".into()),
-        },
-        _ => What::Finished { client: from },
+    let extra = prop::sample::select(vec![0, 2, 4, 5]);
+    let hosts = (client(), node(), any::<bool>());
+    (0..7, hosts, extra).prop_map(|(kind, (client, node, there), extra)| {
+        let (from, to) = if there {
+            (client, node)
+        } else {
+            (node, client)
+        };
+        match kind {
+            0 => What::Cut {
+                from,
+                to,
+                how: Cut::Hold,
+            },
+            1 | 2 => What::Healed { from, to },
+            3 => What::Delayed { from, to, extra },
+            4 => What::Reset { from, to },
+            5 => {
+                let family = ["evict", "fsync-stall", "late-packet"]
+                    [usize::from(extra > 2) + usize::from(extra > 4)];
+                What::Fault {
+                    fault: u32::try_from(extra).unwrap(),
+                    family: family.into(),
+                    hosts: vec![from, to],
+                    on: Some("c1 acquired".into()),
+                }
+            }
+            _ => What::FaultEnded {
+                fault: u32::try_from(extra).unwrap(),
+            },
+        }
+    })
+}
+
+fn of_failover() -> impl Strategy<Value = What> {
+    (0..3, client(), node(), node()).prop_map(|(kind, client, node, of)| match kind {
+        0 => What::Promoted { node },
+        1 => What::Demoted { node, of },
+        _ => What::Finished { client },
     })
 }

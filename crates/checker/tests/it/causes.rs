@@ -182,13 +182,17 @@ fn the_fault_behind_a_rate_is_named() {
     cause(
         MutualExclusion,
         &n3_fails("3s n3 suffers clock-slew\n3s n3 clock ppm 4000000"),
-        expect!["n3's wall clock runs fast by 4000000 ppm (clock-slew), so the key of c1 expired early"],
+        expect![
+            "n3's wall clock runs fast by 4000000 ppm (clock-slew), so the key of c1 expired early"
+        ],
     );
     cause(
         MutualExclusion,
         &n3_fails("3s n3 suffers clock-drift\n3s n3 clock ppm 4000000")
             .replace("1s c1 begins", "1s n2 suffers clock-slew\n1s c1 begins"),
-        expect!["n3's wall clock runs fast by 4000000 ppm (clock-drift), so the key of c1 expired early"],
+        expect![
+            "n3's wall clock runs fast by 4000000 ppm (clock-drift), so the key of c1 expired early"
+        ],
     );
     cause(
         MutualExclusion,
@@ -196,7 +200,9 @@ fn the_fault_behind_a_rate_is_named() {
             "1s c1 suffers clock-drift\n1s c1 clock ppm -500000",
             "2s c1 acquires until 30s from=n1",
         ),
-        expect!["c1's monotonic clock runs slow by 500000 ppm (clock-drift), while its key at n1 ran out at 31.000 s"],
+        expect![
+            "c1's monotonic clock runs slow by 500000 ppm (clock-drift), while its key at n1 ran out at 31.000 s"
+        ],
     );
 }
 
@@ -209,7 +215,9 @@ fn a_machine_that_slept() {
             "",
             "2s c1 acquires until 30s from=n1\n3s c1 clock monotonic-ppm -1000000\n3s c1 stops\n28s c1 clock monotonic-ppm 0\n28s c1 resumes",
         ),
-        expect!["c1's monotonic clock stood still for 25.000 s (suspend), while its key at n1 ran out at 31.000 s"],
+        expect![
+            "c1's monotonic clock stood still for 25.000 s (suspend), while its key at n1 ran out at 31.000 s"
+        ],
     );
     // Between its requests and its decision: the rival was first.
     cause(
@@ -224,7 +232,9 @@ fn a_machine_that_slept() {
          40s c1 clock monotonic-ppm 0
          40s c1 resumes
          40s c1 acquires until 30.7s from=n1",
-        expect!["c1's monotonic clock stood still for 39.000 s (suspend), while its key at n1 ran out at 31.000 s"],
+        expect![
+            "c1's monotonic clock stood still for 39.000 s (suspend), while its key at n1 ran out at 31.000 s"
+        ],
     );
 }
 
@@ -235,7 +245,9 @@ fn a_delayed_restart_by_a_clock_that_jumps() {
         &n3_fails(
             "3s n3 loses-power\n4s n3 suffers clock-step\n4s n3 clock steps +35s\n4s n3 starts",
         ),
-        expect!["n3 lost power and came back without the key of c1 (persistence), after its wall clock had stepped forward by 35.000 s"],
+        expect![
+            "n3 lost power and came back without the key of c1 (persistence), after its wall clock had stepped forward by 35.000 s"
+        ],
     );
 }
 

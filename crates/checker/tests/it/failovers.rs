@@ -36,14 +36,21 @@ fn a_replica_that_lacked_the_key() {
         expect!["n2 was promoted without the key of c1, which n1 had not replicated"],
     );
     // Without a promotion it is no failover.
-    cause(HOLDS, expect!["c1 counted n1 as its quorum and c2 counted n2: they have no node in common"]);
-    cause(&format!("{HOLDS}\n8s n3 is-promoted"), expect!["c1 counted n1 as its quorum and c2 counted n2: they have no node in common"]);
+    cause(
+        HOLDS,
+        expect!["c1 counted n1 as its quorum and c2 counted n2: they have no node in common"],
+    );
+    cause(
+        &format!("{HOLDS}\n8s n3 is-promoted"),
+        expect!["c1 counted n1 as its quorum and c2 counted n2: they have no node in common"],
+    );
 }
 
 #[test]
 fn a_primary_that_went_on() {
     let promoted_before = pair(HOLDS).replace("1s c1 begins", "0.5s n2 is-promoted\n1s c1 begins");
-    expect!["n2 had been promoted while n1 went on as a primary, where c1 made its key"].assert_eq(&story(&promoted_before).cause(MutualExclusion));
+    expect!["n2 had been promoted while n1 went on as a primary, where c1 made its key"]
+        .assert_eq(&story(&promoted_before).cause(MutualExclusion));
     let copied =
         format!("1.1s n2 replicate created expires=12s\n{HOLDS}").replace("29.7s", "11.7s");
     let renewed = |at: &str, promoted: &str| {
@@ -57,8 +64,14 @@ fn a_primary_that_went_on() {
             lines.join("\n")
         )
     };
-    cause(&renewed("9s", "8s"), expect!["n2 was promoted while n1 went on as a primary, where c1 renewed its key"]);
-    cause(&renewed("7s", "9s"), expect!["n2 was promoted without the renewal of c1, which n1 had not replicated"]);
+    cause(
+        &renewed("9s", "8s"),
+        expect!["n2 was promoted while n1 went on as a primary, where c1 renewed its key"],
+    );
+    cause(
+        &renewed("7s", "9s"),
+        expect!["n2 was promoted without the renewal of c1, which n1 had not replicated"],
+    );
 }
 
 #[test]
@@ -68,14 +81,21 @@ fn a_replica_that_copied_emptiness() {
     let copied = format!("1.1s n2 replicate created expires=31s\n{HOLDS}\n{emptied}");
     expect!["n1 lost power and came back without the key of c1 (persistence), and n2 copied that"]
         .assert_eq(&story(&pair(&copied).replace("n2 SET", "n1 SET")).cause(MutualExclusion));
-    cause(&format!("{copied}\n8s n2 is-promoted"), expect!["n1 lost power and came back without the key of c1 (persistence), and n2 copied that"]);
+    cause(
+        &format!("{copied}\n8s n2 is-promoted"),
+        expect![
+            "n1 lost power and came back without the key of c1 (persistence), and n2 copied that"
+        ],
+    );
     // It shows only when the rival finds nothing.
     cause(
         &format!(
             "{}\n8s n2 is-promoted",
             copied.replace("\n3.2s n2 replicate deleted of=c1", "")
         ),
-        expect!["n1 lost power and came back without the key of c1 (persistence), and n2 copied that"],
+        expect![
+            "n1 lost power and came back without the key of c1 (persistence), and n2 copied that"
+        ],
     );
 }
 
@@ -86,8 +106,18 @@ fn a_promoted_replica_judges_by_its_own_clock() {
             "1s n2 clock {clock}\n1.1s n2 replicate created expires=31s\n{HOLDS}\n8s n2 is-promoted\n9s n2 expire expired of=c1"
         )
     };
-    cause(&copied("steps +25s"), expect!["n2's wall clock stepped forward by 25.000 s, so its copy of the key of c1 expired early"]);
-    cause(&copied("ppm 4000000"), expect!["n2's wall clock runs fast by 4000000 ppm, so its copy of the key of c1 expired early"]);
+    cause(
+        &copied("steps +25s"),
+        expect![
+            "n2's wall clock stepped forward by 25.000 s, so its copy of the key of c1 expired early"
+        ],
+    );
+    cause(
+        &copied("ppm 4000000"),
+        expect![
+            "n2's wall clock runs fast by 4000000 ppm, so its copy of the key of c1 expired early"
+        ],
+    );
 }
 
 #[test]
@@ -101,5 +131,6 @@ fn a_holder_that_outlasted_both() {
          20s c2 begins
          20s n2 SET by c2 created expires=50s
          21s c2 acquires until 49.7s from=n2";
-    expect!["c1 counted its lease longer than its key lived: its key at n1 ran out at 11.000 s"].assert_eq(&story(text).cause(MutualExclusion));
+    expect!["c1 counted its lease longer than its key lived: its key at n1 ran out at 11.000 s"]
+        .assert_eq(&story(text).cause(MutualExclusion));
 }

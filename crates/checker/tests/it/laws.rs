@@ -8,7 +8,7 @@ use fencepost_checker::{
 };
 use proptest::prelude::*;
 
-use crate::arbitrary::{contended, history};
+use crate::arbitrary::{contended, history, stalled};
 use crate::oracle::counted;
 
 /// What every list of verdicts must be.
@@ -89,6 +89,12 @@ proptest! {
 
     #[test]
     fn judges_agree_with_the_definitions_taken_literally(history in contended()) {
+        agrees(&history)?;
+    }
+
+    #[test]
+    fn judges_of_progress_agree_with_the_definitions_taken_literally(history in stalled()) {
+        prop_assert!(history.validate().is_ok());
         agrees(&history)?;
     }
 

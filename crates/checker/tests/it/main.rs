@@ -3,6 +3,7 @@
 mod arbitrary;
 mod dsl;
 mod oracle;
+mod progress_oracle;
 
 mod bounded_call;
 mod causes;

@@ -4,6 +4,8 @@
 use fencepost_checker::history::{Attempt, Name};
 use fencepost_checker::{ClockKind, Event, History, Outcome, Property, Time, What};
 
+use crate::progress_oracle;
+
 /// How often a property is broken, and whether it was put to the test.
 pub(crate) struct Counted {
     pub(crate) violations: u64,
@@ -24,14 +26,14 @@ impl Counted {
     }
 }
 
-type Owner = (Name, Attempt);
-type Place = (Time, u64);
+pub(crate) type Owner = (Name, Attempt);
+pub(crate) type Place = (Time, u64);
 
-fn place(event: &Event) -> Place {
+pub(crate) fn place(event: &Event) -> Place {
     (event.at, event.seq)
 }
 
-fn count(violations: usize, exercised: bool) -> Counted {
+pub(crate) fn count(violations: usize, exercised: bool) -> Counted {
     Counted {
         violations: violations as u64,
         exercised: exercised || violations > 0,
@@ -45,21 +47,26 @@ pub(crate) fn counted(property: Property, history: &History) -> Option<Counted> 
         Property::ExclusiveAccess => Some(exclusive_access(history)),
         Property::NoStaleWrite => Some(no_stale_write(history)),
         Property::HolderNotRefused => Some(holder_not_refused(history)),
+        Property::NoLostUpdate => Some(no_lost_update(history)),
+        Property::MoneyConserved => Some(money_conserved(history)),
+        Property::LeaseKept => Some(progress_oracle::lease_kept(history)),
+        Property::DeadlockFree => Some(progress_oracle::deadlock_free(history)),
+        Property::FaultTolerant => Some(progress_oracle::fault_tolerant(history)),
         _ => None,
     }
 }
 
 // ---- who decided what, when ----
 
-struct Decided<'a> {
-    owner: Owner,
-    key: &'a Name,
-    deadline: Option<u64>,
-    clock: ClockKind,
-    place: Place,
+pub(crate) struct Decided<'a> {
+    pub(crate) owner: Owner,
+    pub(crate) key: &'a Name,
+    pub(crate) deadline: Option<u64>,
+    pub(crate) clock: ClockKind,
+    pub(crate) place: Place,
 }
 
-fn decided(event: &Event) -> Option<Decided<'_>> {
+pub(crate) fn decided(event: &Event) -> Option<Decided<'_>> {
     let (What::Acquired {
         client,
         attempt,
@@ -103,7 +110,7 @@ fn reading(history: &History, host: &Name, kind: ClockKind, at: Time, until: Pla
 }
 
 /// Whether `owner` holds `key` in the instant `now`, by the events that `seen` lets through.
-fn holds(
+pub(crate) fn holds(
     history: &History,
     owner: &Owner,
     key: &Name,
@@ -156,15 +163,15 @@ fn holds(
     !ended && !expired
 }
 
-struct Tried<'a> {
-    client: &'a Name,
-    key: &'a Name,
-    from: Place,
+pub(crate) struct Tried<'a> {
+    pub(crate) client: &'a Name,
+    pub(crate) key: &'a Name,
+    pub(crate) from: Place,
     /// The decision itself is part of the attempt.
-    to: Place,
+    pub(crate) to: Place,
 }
 
-fn attempts(history: &History) -> Vec<Tried<'_>> {
+pub(crate) fn attempts(history: &History) -> Vec<Tried<'_>> {
     let begun = history.events.iter().filter_map(|event| match &event.what {
         What::AttemptBegun {
             client,
@@ -217,7 +224,7 @@ fn tried_until(
 
 // ---- the properties ----
 
-fn owners(history: &History) -> Vec<Owner> {
+pub(crate) fn owners(history: &History) -> Vec<Owner> {
     let mut owners: Vec<Owner> = history
         .events
         .iter()
@@ -448,6 +455,68 @@ fn holder_not_refused(history: &History) -> Counted {
                 _ => false,
             });
         violations += usize::from(effect == Effect::Refused && !excused);
+    }
+    count(violations, exercised)
+}
+
+fn no_lost_update(history: &History) -> Counted {
+    let mut violations = 0;
+    for event in &history.events {
+        let What::WriteApplied {
+            resource,
+            key,
+            client,
+            operation,
+            read_version,
+            before,
+            ..
+        } = &event.what
+        else {
+            continue;
+        };
+        let resent = history.events.iter().filter(|other| other.seq < event.seq).any(|other| {
+            matches!(&other.what, What::WriteApplied { resource: r, key: k, client: c, operation: o, .. }
+                if (r, k, c, o) == (resource, key, client, operation))
+        });
+        violations += usize::from(!resent && read_version != before);
+    }
+    let won = won(history);
+    let operations: Vec<(Owner, &Name)> = history
+        .events
+        .iter()
+        .filter_map(operation)
+        .filter(|(owner, ..)| won.iter().any(|won| won.owner == *owner))
+        .map(|(owner, key, ..)| (owner, key))
+        .collect();
+    let interleaved = (0..operations.len()).any(|first| {
+        (first..operations.len()).any(|between| {
+            (between..operations.len()).any(|second| {
+                let [a, b, c] = [first, between, second].map(|index| &operations[index]);
+                a == c && a.0 != b.0 && a.1 == b.1
+            })
+        })
+    });
+    count(violations, interleaved)
+}
+
+fn money_conserved(history: &History) -> Counted {
+    let totals = || {
+        history.events.iter().filter_map(|event| match &event.what {
+            What::Total { key, total, .. } => Some((event.seq, key, total)),
+            _ => None,
+        })
+    };
+    let (mut violations, mut exercised) = (0, false);
+    for (seq, key, total) in totals() {
+        let (first, was) = totals()
+            .find(|(_, of, _)| *of == key)
+            .map(|(seq, _, was)| (seq, was))
+            .unwrap();
+        let transferred = history.events.iter().any(|event| {
+            first < event.seq && event.seq < seq && matches!(event.what, What::WriteApplied { .. })
+        });
+        exercised |= transferred;
+        violations += usize::from(transferred && was != total);
     }
     count(violations, exercised)
 }
