@@ -308,6 +308,7 @@ impl Core {
             Due::Heal(fault) => self.heal(fault),
             Due::HealAll => self.heal_all(),
             Due::Start(host) => self.start_if_due(host),
+            Due::LateArrives(from, to) => self.late_packet_arrives(from, to),
             Due::Slewed(host, ppm) => self.slewed(host, ppm),
             Due::Tick(host, generation) => self.tick(host, generation),
         }

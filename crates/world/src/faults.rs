@@ -59,7 +59,8 @@ impl Core {
                 self.each_pair(left, right, |a, b| self.delay(a, b, *extra))
             }
             Action::LatePacket { from, to, extra } => {
-                self.late_packet(self.named(from), self.named(to), *extra)
+                self.engine
+                    .late_packet(self, self.named(from), self.named(to), *extra)
             }
             Action::Reset { left, right } => self.each_pair(left, right, |a, b| self.reset(a, b)),
             Action::ClockStep { host, by_ns } => self.step_clock(self.named(host), *by_ns),

@@ -141,16 +141,6 @@ impl Links {
         self.get_mut(from, to).late += extra;
     }
 
-    /// How much later the next message alone is, without sending it.
-    pub(crate) fn lateness(&self, from: Host, to: Host) -> Duration {
-        self.get(from, to).late
-    }
-
-    /// A message that was late has been sent. Returns how late it was.
-    pub(crate) fn take_lateness(&mut self, from: Host, to: Host) -> Duration {
-        std::mem::take(&mut self.get_mut(from, to).late)
-    }
-
     /// How long the next message takes. The n-th message of a link takes the same time whatever happens elsewhere:
     /// each link draws from a stream of its own, once a message.
     pub(crate) fn next_latency(&mut self, from: Host, to: Host) -> Duration {

@@ -56,10 +56,12 @@ impl Core {
         });
     }
 
-    /// The next message from one host to the other is late.
-    pub(crate) fn late_packet(&self, from: Host, to: Host, extra: Duration) {
-        self.links.borrow_mut().late_packet(from, to, extra);
-        self.engine.delayed(self, from, to);
+    /// A link that was held back for a late packet alone is open again.
+    pub(crate) fn late_packet_arrives(&self, from: Host, to: Host) {
+        for (from, to) in directions(from, to, false) {
+            self.links.borrow_mut().heal(from, to, Cut::Hold);
+        }
+        self.engine.healed(self, from, to, Cut::Hold);
     }
 
     /// The connections between two hosts are reset.

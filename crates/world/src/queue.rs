@@ -22,6 +22,8 @@ pub(crate) enum Due {
     HealAll,
     /// A process that was kept waiting after its restart starts.
     Start(Host),
+    /// A late packet arrives, on the engine that holds its link back for it.
+    LateArrives(Host, Host),
     /// A clock has been corrected.
     Slewed(Host, i64),
     /// A service's own deadline; the number tells stale entries apart.

@@ -8,6 +8,7 @@ mod message;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use fencepost_checker::Time;
 use fencepost_checker::history::{Crash, Cut, EndReason};
@@ -426,6 +427,10 @@ impl Engine for EventEngine {
                 service.disconnected(ConnectionId(connection))
             });
         }
+    }
+
+    fn late_packet(&self, core: &Core, from: Host, to: Host, extra: Duration) {
+        core.links.borrow_mut().late_packet(from, to, extra);
     }
 
     fn delayed(&self, _core: &Core, _a: Host, _b: Host) {}

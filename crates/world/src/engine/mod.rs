@@ -7,6 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::str::FromStr;
+use std::time::Duration;
 
 use fencepost_checker::history::{Crash, Cut};
 use redis::RedisResult;
@@ -59,6 +60,9 @@ pub(crate) trait Engine {
 
     /// The connections between two hosts are reset.
     fn reset(&self, core: &Core, a: Host, b: Host);
+
+    /// The next message from one host to the other comes later by so much.
+    fn late_packet(&self, core: &Core, from: Host, to: Host, extra: Duration);
 
     /// Messages between two hosts take a different time from now on.
     fn delayed(&self, core: &Core, a: Host, b: Host);

@@ -33,6 +33,7 @@ use crate::connection::{Connection, Transport};
 use crate::core::{Core, WALL_START, with};
 use crate::host::Host;
 use crate::link::Passage;
+use crate::queue::Due;
 use crate::serving::PORT;
 use outbox::{Address, Outboxes};
 use stream::{Severable, Severs};
@@ -130,7 +131,7 @@ impl TurmoilEngine {
         let drawn = *latencies
             .entry((a.min(b), a.max(b)))
             .or_insert_with(|| links.drawn_latency(a.min(b), a.max(b)));
-        drawn + links.get(a, b).extra() + links.lateness(a, b).max(links.lateness(b, a))
+        drawn + links.get(a, b).extra()
     }
 
     fn build(&self, core: &Core) -> turmoil::Sim<'static> {
@@ -280,6 +281,16 @@ impl Engine for TurmoilEngine {
 
     fn reset(&self, _core: &Core, a: Host, b: Host) {
         self.severs.sever(a, b);
+    }
+
+    /// turmoil gives a message its latency when it is sent, and takes changes between ticks. So the link is held back from
+    /// now on until the late packet would arrive, whatever else is on it.
+    fn late_packet(&self, core: &Core, from: Host, to: Host, extra: Duration) {
+        for (from, to) in [(from, to), (to, from)] {
+            core.links.borrow_mut().cut(from, to, Cut::Hold);
+        }
+        self.cut(core, from, to);
+        core.push_after(extra, Due::LateArrives(from, to));
     }
 
     fn delayed(&self, core: &Core, a: Host, b: Host) {

@@ -8,11 +8,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::core::with;
 use crate::host::Host;
 
 /// All streams of a world.
@@ -24,11 +22,7 @@ type Between = (Host, Host, Weak<State>);
 
 /// Says of one stream whether it was reset.
 #[derive(Clone)]
-pub(super) struct Sever {
-    from: Host,
-    to: Host,
-    state: Arc<State>,
-}
+pub(super) struct Sever(Arc<State>);
 
 #[derive(Default)]
 struct State {
@@ -43,11 +37,7 @@ impl Severs {
         let mut all = self.0.borrow_mut();
         all.retain(|(_, _, state)| state.strong_count() > 0);
         all.push((a, b, Arc::downgrade(&state)));
-        Sever {
-            from: a,
-            to: b,
-            state,
-        }
+        Sever(state)
     }
 
     /// Resets all streams between two hosts.
@@ -72,28 +62,14 @@ impl Severs {
 
 impl Sever {
     fn check(&self, cx: &Context<'_>) -> io::Result<()> {
-        if self.state.severed.load(Ordering::Relaxed) {
+        if self.0.severed.load(Ordering::Relaxed) {
             return Err(io::Error::new(
                 io::ErrorKind::ConnectionReset,
                 "the connection was reset",
             ));
         }
-        *self
-            .state
-            .waker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        *self.0.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
         Ok(())
-    }
-
-    /// A message went out: if it was a late one, the next is not.
-    fn sent(&self) {
-        with(|core| {
-            let late = core.links.borrow_mut().take_lateness(self.from, self.to);
-            if late > Duration::ZERO {
-                core.engine.delayed(core, self.from, self.to);
-            }
-        });
     }
 
     /// What `future` says, unless the stream is reset before.
@@ -140,11 +116,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Severable<S> {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.sever.check(cx)?;
-        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        if written.is_ready() {
-            self.sever.sent();
-        }
-        written
+        Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
