@@ -56,8 +56,9 @@ pub(super) fn find(form: &str, names: &[&str], history: &History) -> Found {
             run.release_sent(client, nodes)
         }
         ("the first round had no winner", []) => run.no_first_winner(),
-        ("nobody could have locked for DURATION", [least]) => run.unlockable(least, true),
-        ("nobody was kept from locking for DURATION", [most]) => run.unlockable(most, false),
+        ("the lock was unlockable for DURATION", [least]) => run.unlockable(least, true),
+        ("the lock was unlockable for less than DURATION", [most]) => run.unlockable(most, false),
+        ("CLIENT was told of its loss", [client]) => run.told_of_loss(client),
         ("NODE refused CLIENT", [node, client]) => run.refused_by(node, client),
         ("CLIENT extended", [client]) => run.extended(client),
         ("NODE was promoted", [node]) => promotion::promoted(history, node).map(|_| ()),
@@ -386,11 +387,21 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The first attempt of each client was refused.
+    /// The first attempt of each client was refused; the probe tries alone.
     fn no_first_winner(self) -> Found {
         let mut decided: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut probe = None;
         for event in self.events() {
             match &event.what {
+                What::CallBegun {
+                    client,
+                    probe: true,
+                    ..
+                } => {
+                    probe = Some(client);
+                    continue;
+                }
+                What::Acquired { client, .. } if Some(client) == probe => continue,
                 What::Acquired { client, .. } => decided.entry(client).or_insert(true),
                 What::Refused { client, .. } => decided.entry(client).or_insert(false),
                 _ => continue,
@@ -401,6 +412,12 @@ impl<'a> Run<'a> {
             None => Ok(()),
             Some((client, _)) => Err(format!("{client} won at its first attempt")),
         }
+    }
+
+    fn told_of_loss(self, name: &str) -> Found {
+        self.first(|what| matches!(what, What::Lost { client, .. } if **client == *name))
+            .map(|_| ())
+            .ok_or_else(|| format!("{name} was told nothing"))
     }
 
     /// For how long nobody held the lock and nobody could have got it.

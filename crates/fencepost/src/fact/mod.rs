@@ -49,8 +49,9 @@ pub const FORMS: &[&str] = &[
     "NODE lacked the key when it was promoted",
     "CLIENT's release was sent to NODES",
     "the first round had no winner",
-    "nobody could have locked for DURATION",
-    "nobody was kept from locking for DURATION",
+    "the lock was unlockable for DURATION",
+    "the lock was unlockable for less than DURATION",
+    "CLIENT was told of its loss",
 ];
 
 /// The kinds of faults, as `FAMILY` in a fact.

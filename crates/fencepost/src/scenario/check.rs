@@ -145,7 +145,6 @@ pub(super) fn settings(file: &File, hosts: &Hosts) -> Checked<()> {
         ));
     }
     validity(file)?;
-    probe(file)?;
     tokens(file)?;
     file.client.iter().try_for_each(counts)?;
     places(file, hosts)
@@ -204,6 +203,7 @@ pub(super) fn idle(file: &File) -> Checked<()> {
         let help = r#"set `system.extend = "lua"`, or leave `extend-late` out"#;
         return Err(Problem::new(span, "`extend-late` without any renewal").help(help));
     }
+    probe(file)?;
     persistence(file)
 }
 
