@@ -133,19 +133,10 @@ fn an_event_that_never_came_is_vacuous_and_named() {
     let place = Place::new();
     let text = scenario("gc-pause").replacen("on = \"c1 read\"", "on = \"c1 read\"\nnth = 9", 1);
     let call = place.call(&["run", &place.write("late.toml", &text), "--json"]);
-    assert_eq!(
-        call.code,
-        1,
-        "without the pause no-stale-write is not violated: {}",
-        call.text()
-    );
-    let text = text
-        .replace("exclusive-access = \"violated\"", "")
-        .replace("no-stale-write = \"violated\"", "");
-    let call = place.call(&["run", &place.write("later.toml", &text), "--json"]);
+    // Without the pause c1 is gone before c2 comes: nothing is put to the test.
     assert_eq!(call.code, 2, "{}", call.text());
     assert!(
-        call.stderr.contains("c1 read"),
+        call.stderr.contains("`c1 read` did not come 9 times"),
         "the event is named: {}",
         call.stderr
     );

@@ -170,33 +170,38 @@ fn every_form_is_looked_up_and_nothing_has_happened_in_an_empty_history() {
         &history(Vec::new()),
         &facts,
         expect![[r#"
-        c1 acquired: c1 never acquired
-        c1 never acquired: met
-        c1 acquired by 5s: c1 never acquired
-        c1 acquired while c1 was stopped: c1 never acquired
-        c1 was refused: no attempt of c1 was refused
-        c1 released: no release of c1 ended
-        c1's write was applied: no write of c1 was applied
-        c1's write was refused: no write of c1 reached the resource
-        c1 never wrote: met
-        c1 wrote before c1: no write of c1 was applied
-        c1's quorum was n1 n2: c1 never acquired
-        n3 did not answer c1: c1 has no answer of n3 on record
-        n3 answered c1 with an error: c1 has no answer of n3 on record
-        n3 lost c1's key: no other client created the key at n3 before its time was over
-        n3 refused c1 after its restart: n3 did not crash
-        n3 refused a foreign release: no such release met a key that another client had created
-        a node refused a foreign release: no such release met a key that another client had created
-        a node refused c1's release of c1's key: no such release met a key that another client had created
-        c1 deleted c1's key: c1 deleted no live key that c1 had created
-        c1 never deleted c1's key: met
-        the crash of n3 overlapped c1's lease: there was no crash of n3
-        c1 extended: it never extended
-        nobody was promoted: met
-        n3 was promoted: nobody was promoted
-        n3 refused c1: it refused it nothing
-        n3 lacked the key when it was promoted: nobody was promoted
-    "#]],
+            c1 acquired: c1 never acquired
+            c1 never acquired: met
+            c1 acquired by 5s: c1 never acquired
+            c1 acquired while c1 was stopped: c1 never acquired
+            c1 was refused: no attempt of c1 was refused
+            c1 released: no release of c1 ended
+            c1's write was applied: no write of c1 was applied
+            c1's write was refused: no write of c1 reached the resource
+            c1 never wrote: met
+            c1 wrote before c1: no write of c1 was applied
+            c1's quorum was n1 n2: c1 never acquired
+            n3 did not answer c1: c1 has no answer of n3 on record
+            n3 answered c1 with an error: c1 has no answer of n3 on record
+            n3 lost c1's key: no other client created the key at n3 before its time was over
+            n3 refused c1 after its restart: n3 did not crash
+            n3 refused a foreign release: no such release met a key that another client had created
+            a node refused a foreign release: no such release met a key that another client had created
+            a node refused c1's release of c1's key: no such release met a key that another client had created
+            c1 deleted c1's key: c1 deleted no live key that c1 had created
+            c1 never deleted c1's key: met
+            the crash of n3 overlapped c1's lease: there was no crash of n3
+            c1 extended: it never extended
+            nobody was promoted: met
+            n3 was promoted: nobody was promoted
+            n3 refused c1: it refused it nothing
+            n3 lacked the key when it was promoted: nobody was promoted
+            c1's release was sent to n1 n2: none of its releases arrived at n1
+            the first round had no winner: nobody tried
+            the lock was unlockable for 5s: it was so for 0ns
+            the lock was unlockable for less than 5s: met
+            c1 was told of its loss: c1 was told nothing
+        "#]],
     );
 }
 

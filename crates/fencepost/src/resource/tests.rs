@@ -143,7 +143,12 @@ fn an_api_that_cannot_check_takes_every_token_and_none() {
             "WRITE k c1 1 3 33 0 late",
             "WRITE k c1 1 4 - 0 b",
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            READ k c2 2 1 34: 0 @ 0; read 0
+            WRITE k c2 2 2 34 0 a: OK; 0: 0 -> 1
+            WRITE k c1 1 3 33 0 late: OK; 0: 1 -> 2
+            WRITE k c1 1 4 - 0 b: OK; 0: 2 -> 3
+        "#]],
     );
 }
 
@@ -166,7 +171,17 @@ fn a_transfer_writes_both_accounts_or_neither() {
             "WRITE k c2 2 8 34 1 -1 1",
             "READ other c2 2 9 34",
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            READ k c1 1 1 33: 1000000 @ 1000000 @ 0; total 2000000; registered 33; read 0
+            READ k c2 2 2 34: 1000000 @ 1000000 @ 0; registered 34; read 0
+            WRITE k c2 2 3 34 0 990000 1010000: OK; 0: 0 -> 1; total 2000000
+            WRITE k c1 1 4 33 0 990000 1010000: FENCED token 33 after 34 was registered; refused after 34, write true
+            READ k c2 2 5 34: 990000 @ 1010000 @ 1; read 1
+            WRITE k c2 2 6 34 1 0 1: OK; 1: 1 -> 2; total 1
+            WRITE k c2 2 7 34 1 5: ERR wrong number of arguments for 'write' command
+            WRITE k c2 2 8 34 1 -1 1: ERR value is not an integer or out of range
+            READ other c2 2 9 34: 1000000 @ 1000000 @ 0; total 2000000; registered 34; read 0
+        "#]],
     );
 }
 
