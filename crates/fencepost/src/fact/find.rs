@@ -36,6 +36,10 @@ pub(super) fn find(form: &str, names: &[&str], history: &History) -> Found {
         ("NODE answered CLIENT with an error", [node, client]) => {
             run.answered(node, client, |answer| matches!(answer, Answer::Error(_)))
         }
+        // Whether a process that is down is silent or refused is a matter of its machine and of the engine.
+        ("CLIENT could not reach NODE", [client, node]) => run.answered(node, client, |answer| {
+            matches!(answer, Answer::TimedOut | Answer::Error(_))
+        }),
         ("NODE lost CLIENT's key", [node, client]) => run.lost(node, client),
         ("NODE refused CLIENT after its restart", [node, client]) => {
             run.refused_after_restart(node, client)

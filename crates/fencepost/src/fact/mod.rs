@@ -34,6 +34,7 @@ pub const FORMS: &[&str] = &[
     "CLIENT's quorum was NODES",
     "NODE did not answer CLIENT",
     "NODE answered CLIENT with an error",
+    "CLIENT could not reach NODE",
     "NODE lost CLIENT's key",
     "NODE refused CLIENT after its restart",
     "NODE refused a foreign release",

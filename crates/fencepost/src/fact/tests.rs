@@ -183,6 +183,7 @@ fn every_form_is_looked_up_and_nothing_has_happened_in_an_empty_history() {
             c1's quorum was n1 n2: c1 never acquired
             n3 did not answer c1: c1 has no answer of n3 on record
             n3 answered c1 with an error: c1 has no answer of n3 on record
+            c1 could not reach n3: c1 has no answer of n3 on record
             n3 lost c1's key: no other client created the key at n3 before its time was over
             n3 refused c1 after its restart: n3 did not crash
             n3 refused a foreign release: no such release met a key that another client had created
