@@ -92,7 +92,7 @@ type Running = BTreeMap<Owner, Vec<usize>>;
 
 impl Acquisition {
     /// Whether this acquisition is older than `other`: its decision precedes the first clock reading of the attempt
-    /// that won `other`, and they are of one key. Of many pairs neither is older (DESIGN, section 9).
+    /// that won `other`, and they are of one key. Of many pairs neither is older.
     #[must_use]
     pub fn older_than(&self, other: &Self) -> bool {
         self.key == other.key && other.began.is_some_and(|began| self.decided < began)

@@ -1,4 +1,4 @@
-//! How a violation came about, derived from the history (DESIGN, section 9): host and fault, in one sentence.
+//! How a violation came about, derived from the history: host and fault, in one sentence.
 
 mod absence;
 mod clocks;

@@ -1,4 +1,4 @@
-//! Leases: when a client holds a key, in true time (DESIGN, section 9).
+//! Leases: when a client holds a key, in true time.
 //!
 //! A lease is half-open. It begins with a decision `acquired` or `extended` and ends with the first of: release
 //! called; loss reported to the holder; its process dies; the first instant at which the clock that it measures by

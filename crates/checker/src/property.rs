@@ -1,4 +1,4 @@
-//! The properties, one a file, and the verdicts on all of them (DESIGN, section 9).
+//! The properties, one a file, and the verdicts on all of them.
 
 mod bounded_call;
 mod deadlock_free;

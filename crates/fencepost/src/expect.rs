@@ -32,7 +32,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// DESIGN, section 10: 0 as expected, 1 otherwise, 2 vacuous. 1 beats 2.
+    /// Exit codes: 0 as expected, 1 otherwise, 2 vacuous. 1 beats 2.
     #[must_use]
     pub const fn exit_code(self) -> u8 {
         match self {
@@ -127,7 +127,7 @@ fn standing(expected: Option<Expectation>, outcome: Outcome) -> Standing {
 mod tests {
     use super::*;
 
-    /// DESIGN, section 10: what was expected against what came, as exit codes.
+    /// What was expected against what came, as exit codes.
     #[test]
     fn one_beats_two_beats_zero() {
         use Expectation::{Any, Holds as H, Vacuous as N, Violated as V};

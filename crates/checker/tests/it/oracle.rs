@@ -1,4 +1,4 @@
-//! The definitions of DESIGN, section 9, once more and as literally as can be: no sweeps, every pair looked at.
+//! The definitions of the properties once more and as literally as can be: no sweeps, every pair looked at.
 //! Slow and simple, to hold the judges against.
 
 use fencepost_checker::history::{Attempt, Name};
