@@ -27,8 +27,8 @@ pub struct Key {
     pub attempt: Option<Attempt>,
     /// From its creation, or from the first command that met it, to its end.
     pub span: Span,
-    /// Whether a command of a client created it here; a replica has its keys from elsewhere.
-    pub created: bool,
+    /// How it came to stand there.
+    pub made: Made,
     /// What was said of how long it lives, in order.
     pub expiries: Vec<Expiry>,
     /// How it ended.
@@ -36,6 +36,17 @@ pub struct Key {
     /// Since when it may have been lost: the node's process ended, or it became a replica, and no command has met the
     /// key since.
     pub doubtful: Option<Position>,
+}
+
+/// How a key came to stand at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// A command put it there.
+    Created,
+    /// The node is a replica, and its primary had it.
+    Replicated,
+    /// It was there when the first command met it.
+    Found,
 }
 
 /// How long a key is to live.
@@ -221,8 +232,10 @@ impl Keeper<'_> {
 
     /// Somebody's command put a value there; a replica's is that of its primary.
     fn put(&mut self, met: &Met<'_>) {
-        let index = self.stand(met, met.sender, met.sender.is_some());
-        if met.is_replicated() {
+        if !met.is_replicated() {
+            self.stand(met, met.sender, Made::Created);
+        } else {
+            let index = self.stand(met, None, Made::Replicated);
             let mut before = self.keys[..index].iter().rev();
             let origin = before.find(|one| one.key == *met.key && one.node != *met.node);
             let origin = origin.map(|one| (one.client.clone(), one.attempt));
@@ -230,7 +243,7 @@ impl Keeper<'_> {
         }
     }
 
-    fn stand(&mut self, met: &Met<'_>, client: Option<&Name>, created: bool) -> usize {
+    fn stand(&mut self, met: &Met<'_>, client: Option<&Name>, made: Made) -> usize {
         let index = self.keys.len();
         self.keys.push(Key {
             node: met.node.clone(),
@@ -241,10 +254,10 @@ impl Keeper<'_> {
                 from: met.place,
                 end: None,
             },
-            created,
+            made,
             expiries: vec![Expiry {
                 said: met.place,
-                by: met.sender.filter(|_| created).cloned(),
+                by: met.sender.filter(|_| made == Made::Created).cloned(),
                 expires_at: met.expires_at,
             }],
             gone: Gone::Nothing,
@@ -279,7 +292,7 @@ impl Keeper<'_> {
             }
             self.missing(met);
         }
-        let index = self.stand(met, met.creator.map(|creator| &creator.client), false);
+        let index = self.stand(met, met.creator.map(|creator| &creator.client), Made::Found);
         self.keys[index].attempt = met.creator.and_then(|creator| creator.attempt);
         index
     }

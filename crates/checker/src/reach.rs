@@ -1,9 +1,10 @@
 //! Which nodes could be reached by which client, and when.
 //!
 //! A node is reachable for a client while its process is up and not stopped, messages pass both ways, and a round trip
-//! with every delay in force fits into the time that a client waits for a node. A node whose disk does not answer, a
-//! replica, and a node to which a late packet may be on its way are not counted; a node that is promoted without ever
-//! having been made a replica was one from the start. A reset interrupts for an instant.
+//! with every delay in force fits into the time that a client waits for a node. A node whose disk does not answer and
+//! one to which a late packet may be on its way are not counted. A reset interrupts for an instant, and so does a change
+//! between primary and replica. A replica counts: how many nodes a lock needs, whichever of them is the primary, is
+//! said by the header.
 //! What the client itself does, whether it is stopped or dead, is another matter.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,7 @@ impl Reach {
     /// Follows hosts, links and faults through a history.
     #[must_use]
     pub fn of(header: &Header, events: &[Event]) -> Self {
-        let mut state = State::new(header, replicas_at_first(events));
+        let mut state = State::new(header);
         for event in events {
             state.take(event);
         }
@@ -64,27 +65,10 @@ impl Reach {
     }
 }
 
-fn replicas_at_first(events: &[Event]) -> BTreeSet<Name> {
-    let (mut settled, mut replicas) = (BTreeSet::new(), BTreeSet::new());
-    for event in events {
-        match &event.what {
-            What::Promoted { node } if settled.insert(node) => {
-                replicas.insert(node.clone());
-            }
-            What::Demoted { node, .. } => {
-                settled.insert(node);
-            }
-            _ => {}
-        }
-    }
-    replicas
-}
-
 #[derive(Default)]
 struct Node {
     down: bool,
     paused: bool,
-    replica: bool,
     /// The faults that keep its disk from answering.
     stalls: BTreeSet<u32>,
 }
@@ -100,7 +84,6 @@ struct Link {
 struct State {
     latency: u64,
     node_timeout: u64,
-    replicas_at_first: BTreeSet<Name>,
     clients: BTreeSet<Name>,
     nodes: BTreeMap<Name, Node>,
     links: BTreeMap<(Name, Name), Link>,
@@ -108,11 +91,10 @@ struct State {
 }
 
 impl State {
-    fn new(header: &Header, replicas_at_first: BTreeSet<Name>) -> Self {
+    fn new(header: &Header) -> Self {
         Self {
             latency: header.latency,
             node_timeout: header.node_timeout,
-            replicas_at_first,
             clients: BTreeSet::new(),
             nodes: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -128,8 +110,11 @@ impl State {
             What::Started { host } => self.change_node(host, place, |node| node.down = false),
             What::Paused { host } => self.change_node(host, place, |node| node.paused = true),
             What::Resumed { host } => self.change_node(host, place, |node| node.paused = false),
-            What::Promoted { node } => self.change_node(node, place, |node| node.replica = false),
-            What::Demoted { node, .. } => self.change_node(node, place, |node| node.replica = true),
+            What::Promoted { node } | What::Demoted { node, .. } => {
+                for client in self.clients.clone() {
+                    self.interrupt(&client, node, place);
+                }
+            }
             What::Cut { from, to, .. } => {
                 self.change_link(from, to, place, |link| link.cuts += 1);
             }
@@ -141,7 +126,10 @@ impl State {
             What::Delayed { from, to, extra } => {
                 self.change_link(from, to, place, |link| link.extra = *extra);
             }
-            What::Reset { from, to } => self.reset(from, to, place),
+            What::Reset { from, to } => {
+                self.interrupt(from, to, place);
+                self.interrupt(to, from, place);
+            }
             What::Fault {
                 fault,
                 family,
@@ -166,8 +154,7 @@ impl State {
                 self.spans.entry(host.clone()).or_default();
             }
             Role::Node => {
-                let node = self.nodes.entry(host.clone()).or_default();
-                node.replica = self.replicas_at_first.contains(host);
+                self.nodes.entry(host.clone()).or_default();
             }
             _ => return,
         }
@@ -216,13 +203,11 @@ impl State {
         self.refresh(to, from, place);
     }
 
-    fn reset(&mut self, from: &Name, to: &Name, place: Position) {
-        for (client, node) in [(from, to), (to, from)] {
-            let spans = self.spans.get_mut(client);
-            if let Some(last) = spans.and_then(|nodes| nodes.get_mut(node)?.last_mut()) {
-                last.end.get_or_insert(place);
-                self.refresh(client, node, place.next());
-            }
+    fn interrupt(&mut self, client: &Name, node: &Name, place: Position) {
+        let spans = self.spans.get_mut(client);
+        if let Some(last) = spans.and_then(|nodes| nodes.get_mut(node)?.last_mut()) {
+            last.end.get_or_insert(place);
+            self.refresh(client, node, place.next());
         }
     }
 
@@ -240,7 +225,7 @@ impl State {
         let (true, Some(node)) = (self.clients.contains(client), self.nodes.get(host)) else {
             return;
         };
-        let serves = !node.down && !node.paused && !node.replica && node.stalls.is_empty();
+        let serves = !node.down && !node.paused && node.stalls.is_empty();
         let open = serves && self.passes(client, host);
         let nodes = self.spans.entry(client.clone()).or_default();
         let spans = nodes.entry(host.clone()).or_default();

@@ -7,7 +7,7 @@ use crate::cause::clocks::{Stray, gain};
 use crate::cause::collision::ran_out;
 use crate::clock::{ClockKind, Time};
 use crate::history::{Crash, Name, What};
-use crate::keys::{Gone, Key};
+use crate::keys::{Gone, Key, Made};
 use crate::run::Run;
 use crate::span::Position;
 use crate::text::{Seconds, list};
@@ -23,7 +23,7 @@ pub(super) fn failed_over(
         let mut keys = run.keys.iter().rev();
         let client = owner.client.clone();
         keys.find(move |key| {
-            key.created
+            key.made == Made::Created
                 && key.key == decision.key
                 && key.client.as_ref() == Some(&client)
                 && key.span.from < before
@@ -85,7 +85,7 @@ fn promoted(run: &Run<'_>, of: &Name, before: Position) -> Option<Position> {
 /// What `node` had of a key before a place.
 fn copy<'a>(run: &'a Run<'_>, home: &Key, node: &Name, before: Position) -> Option<&'a Key> {
     run.keys.iter().rev().find(|key| {
-        !key.created
+        key.made == Made::Replicated
             && key.node == *node
             && key.key == home.key
             && key.client == home.client

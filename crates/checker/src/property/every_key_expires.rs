@@ -5,7 +5,7 @@
 //! the key an expiry or remove it: then the key did not outlive it. A key that its node may have lost is not judged.
 
 use crate::history::{Did, Event, Name, Role, What};
-use crate::keys::{Gone, Key};
+use crate::keys::{Gone, Key, Made};
 use crate::property::Property;
 use crate::run::Run;
 use crate::span::{Position, Span};
@@ -43,7 +43,7 @@ struct Death<'a> {
 
 /// The client that the key outlived without an expiry, and its end.
 fn outlived<'a>(run: &Run<'a>, key: &'a Key) -> Option<(&'a Name, Death<'a>)> {
-    let creator = key.client.as_ref().filter(|_| key.created)?;
+    let creator = key.client.as_ref().filter(|_| key.made == Made::Created)?;
     if run.hosts.get(creator).role != Some(Role::Client) {
         return None;
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::calls::{Call, CallEnded};
 use crate::cause;
 use crate::history::{Attempt, Name, Operation};
-use crate::keys::Key;
+use crate::keys::{Key, Made};
 use crate::property::Property;
 use crate::run::Run;
 use crate::span::{Position, Span};
@@ -147,7 +147,7 @@ fn own_attempts(run: &Run<'_>, call: &Call, span: &Span) -> BTreeSet<Attempt> {
 
 /// Whether the key is one that the call itself made.
 fn is_own(key: &Key, call: &Call, attempts: &BTreeSet<Attempt>) -> bool {
-    key.created
+    key.made != Made::Found
         && key.client.as_ref() == Some(&call.client)
         && key.span.from > call.begun
         && key

@@ -180,17 +180,21 @@ fn what_only_a_fault_shows_makes_a_node_doubtful() {
 }
 
 #[test]
-fn a_replica_grants_nothing() {
+fn a_change_of_roles_interrupts() {
+    judged("1s n1 crashes\n1s n2 crashes", "11s n3 is-promoted", false);
+    judged(
+        "1s n1 crashes\n1s n2 crashes",
+        "11s n3 replicates n4",
+        false,
+    );
+    judged("1s n1 crashes", "11s n3 is-promoted", true);
+    // Before the call it does not matter: the header says how many are needed, whichever is the primary.
     judged(
         "1s n1 crashes\n1s n2 crashes\n1s n3 replicates n4",
         "",
-        false,
-    );
-    judged(
-        "1s n1 crashes\n1s n2 crashes\n1s n3 replicates n4\n2s n3 is-promoted",
-        "",
         true,
     );
+    judged("1s n1 crashes\n1s n2 crashes\n1s n3 is-promoted", "", true);
 }
 
 /// n1 and n2 are down, so n3 must be free.
@@ -246,6 +250,13 @@ fn nodes_must_be_free_of_foreign_keys() {
 fn what_comes_during_the_call_counts_too() {
     judged(TWO_DOWN, "11s n3 SET by c1 created expires=41s", true);
     judged(TWO_DOWN, "11s n3 SET by c2 created expires=41s", false);
+    // A copy at a replica is as much its own as the key is.
+    judged(
+        TWO_DOWN,
+        "11s n4 SET by c1 created expires=41s\n11s n3 replicate created expires=41s",
+        true,
+    );
+    judged(TWO_DOWN, "11s n3 replicate created expires=41s", false);
     // The late SET of an attempt before, which shows when the node refuses.
     let late = "10s n3 SET by c1 created expires=41s\n11s n3 SET by c1 refused of=c1 tried=N";
     judged(

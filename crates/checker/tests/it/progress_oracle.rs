@@ -44,15 +44,6 @@ fn serves(history: &History, of: &Name, seq: u64) -> bool {
         What::Started { host } if host == of => Some(false),
         _ => None,
     });
-    let role = |what: &What| match what {
-        What::Promoted { node } if node == of => Some(false),
-        What::Demoted { node, .. } if node == of => Some(true),
-        _ => None,
-    };
-    let replica = last(history, seq, role).unwrap_or_else(|| {
-        // Promoted first of all: then it was a replica before.
-        history.events.iter().find_map(|event| role(&event.what)) == Some(false)
-    });
     let stalled = (0..6).any(|number| {
         let says = |what: &What| match what {
             What::Fault {
@@ -67,7 +58,7 @@ fn serves(history: &History, of: &Name, seq: u64) -> bool {
         };
         last(history, seq, says).unwrap_or(false)
     });
-    !down.unwrap_or(false) && !replica && !stalled && !stopped(history, of, seq)
+    !down.unwrap_or(false) && !stalled && !stopped(history, of, seq)
 }
 
 /// How much longer messages take, or `None` if none pass.
@@ -109,8 +100,11 @@ fn reaches(history: &History, client: &Name, node: &Name, seq: u64) -> bool {
 /// Whether the event interrupts the two for its own instant.
 fn resets(history: &History, client: &Name, node: &Name, seq: u64) -> bool {
     let event = &history.events[usize::try_from(seq).unwrap()];
-    matches!(&event.what, What::Reset { from, to }
-        if (from, to) == (client, node) || (to, from) == (client, node))
+    match &event.what {
+        What::Reset { from, to } => (from, to) == (client, node) || (to, from) == (client, node),
+        What::Promoted { node: of } | What::Demoted { node: of, .. } => of == node,
+        _ => false,
+    }
 }
 
 /// The nodes that the client reaches all the time from behind one event to behind another.
@@ -278,7 +272,9 @@ fn free(history: &History, node: &Name, call: &calls::Call, from: u64, to: u64) 
     run.keys.iter().filter(|key| key.node == *node && key.key == call.key).all(|key| {
         let before = key.span.end.is_some_and(|end| (end.at, end.seq) <= (call.begun.at, from));
         let after = key.span.from.seq > to;
-        let made = matches!(&history.events[usize::try_from(key.span.from.seq).unwrap()].what,
+        let event = &history.events[usize::try_from(key.span.from.seq).unwrap()].what;
+        let copied = matches!(event, What::Command { sender: None, command, did: Did::Created | Did::Overwritten, .. } if &**command == "replicate");
+        let made = copied && key.client.as_ref() == Some(&call.client) || matches!(event,
             What::Command { sender: Some(sender), did: Did::Created | Did::Overwritten, .. } if *sender == call.client);
         let during = key.span.from.seq > from;
         let empty = key.span.end.is_some_and(|end| end <= key.span.from);
