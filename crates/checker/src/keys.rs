@@ -69,8 +69,11 @@ pub enum Gone {
     Expired,
     /// The node evicted it.
     Evicted,
-    /// The node is a replica, and its primary had it no longer.
+    /// The node is a replica, and its primary removed it.
     Copied,
+    /// The node is a replica that no longer had it when the next one came from its primary: it had begun anew from what
+    /// its primary had.
+    Resynced,
     /// The node had it no longer, for a reason that its commands do not show.
     Lost,
     /// It was there when the run ended, as far as the history tells.
@@ -321,6 +324,7 @@ impl Keeper<'_> {
         let lost = key.doubtful.take().unwrap_or(met.place);
         (key.span.end, key.gone) = match due.filter(|due| *due <= lost) {
             Some(due) => (Some(due), Gone::Expired),
+            None if met.is_replicated() => (Some(lost), Gone::Resynced),
             None => (Some(lost), Gone::Lost),
         };
     }

@@ -209,6 +209,14 @@ fn slow_link(
                 Time(*extra)
             ))
         }
+        What::Fault { family, hosts, .. }
+            if **family == *"late-packet" && hosts[..] == [client.clone(), resource.clone()] =>
+        {
+            Some(format!(
+                "a packet from {client} to {resource} was late from {} on (late-packet)",
+                event.at
+            ))
+        }
         What::Cut {
             from,
             to,

@@ -6,7 +6,7 @@ use crate::acquisitions::{Decision, Owner};
 use crate::cause::absence::{late_decision, stopped_for};
 use crate::cause::clocks::{Stray, loss};
 use crate::cause::failover::{copied, failed_over};
-use crate::cause::key::{Fate, Life};
+use crate::cause::key::{Fate, Life, has_failed};
 use crate::clock::{ClockKind, Time};
 use crate::history::{Answer, Crash, Did, Name, What};
 use crate::leases::{Lease, is_born_expired};
@@ -69,16 +69,27 @@ fn taken_over(run: &Run<'_>, decision: &Decision, holder: &Owner) -> Option<Stri
             if !nodes.contains(&node.as_ref()) {
                 nodes.push(node.as_ref());
             }
-            with = Some((command, verb(*did)));
+            let failed = has_failed(run, sender, key, event.into());
+            with = Some((command, verb(*did), failed));
         }
     }
-    let (command, did) = with?;
+    let (command, did, failed) = with?;
+    nodes.sort_unstable();
     Some(format!(
         "{} {did} the key of {} at {} with {command}",
-        decision.owner.client,
+        named(&decision.owner.client, failed),
         holder.client,
         list(&nodes)
     ))
+}
+
+/// A client, and whether it acted for an attempt that had failed.
+fn named(client: &Name, failed: bool) -> String {
+    if failed {
+        format!("{client}, whose own attempt had failed,")
+    } else {
+        client.to_string()
+    }
 }
 
 fn verb(did: Did) -> &'static str {
@@ -181,11 +192,7 @@ fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) ->
             } else {
                 format!("the key of {owner}")
             };
-            let by = if *refused && by != owner {
-                format!("{by}, whose own attempt had failed,")
-            } else {
-                by.to_string()
-            };
+            let by = named(by, *refused && by != owner);
             format!("{by} {did} {whose} at {nodes} with {command}")
         }
         Fate::Dropped { family } => format!("{nodes} dropped the key of {owner} ({family})"),

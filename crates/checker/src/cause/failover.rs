@@ -64,7 +64,7 @@ pub(super) fn failed_over(
         });
     }
     match copy.gone {
-        Gone::Copied | Gone::Lost => emptied(run, home, copy),
+        Gone::Copied | Gone::Resynced | Gone::Lost => emptied(run, home, copy),
         Gone::Expired => {
             Some(ran_out_early(run, home, copy, owner).unwrap_or_else(|| {
                 ran_out(run, first, &[old], home.true_end(&run.hosts), decision)
@@ -131,10 +131,14 @@ fn ran_out_early(run: &Run<'_>, home: &Key, copy: &Key, owner: &Name) -> Option<
 /// `, and n2 copied that` for the replicas that had the key of an owner from these nodes and gave it up with them.
 pub(super) fn copied(run: &Run<'_>, nodes: &[&str], owner: &Owner, decision: &Decision) -> String {
     let followed = run.keys.iter().filter(|key| {
-        key.gone == Gone::Copied
-            && key.key == decision.key
+        let gone = match key.gone {
+            Gone::Copied => key.span.end.is_some_and(|end| end < decision.place),
+            // It shows only when the rival's key comes over.
+            Gone::Resynced => key.span.from < decision.place,
+            _ => false,
+        };
+        gone && key.key == decision.key
             && key.client.as_ref() == Some(&owner.client)
-            && key.span.end.is_some_and(|end| end < decision.place)
             && !nodes.contains(&&*key.node)
     });
     let mut replicas: Vec<&Name> = followed.map(|key| &key.node).collect();

@@ -108,7 +108,9 @@ pub(crate) fn loss(run: &Run<'_>, latest: &Decision, told: Position) -> Option<S
             Gone::Removed(Some(by)) => format!("{by} removed its key"),
             Gone::Removed(None) => "an operator removed its key".to_owned(),
             Gone::Evicted => "its key was evicted".to_owned(),
-            Gone::Copied => "its key was gone at the primary of its replica".to_owned(),
+            Gone::Copied | Gone::Resynced => {
+                "its key was gone at the primary of its replica".to_owned()
+            }
             Gone::Lost => "its key was lost".to_owned(),
             Gone::Expired => "its key ran out".to_owned(),
             Gone::Nothing => continue,

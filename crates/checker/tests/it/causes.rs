@@ -153,6 +153,26 @@ fn a_failed_attempt_that_deletes_whatever_is_there() {
 }
 
 #[test]
+fn a_failed_attempt_that_makes_way_for_the_next() {
+    cause(
+        MutualExclusion,
+        "1s c1 begins
+         1s n2 SET by c1 created expires=31s
+         1s n1 SET by c1 created expires=31s
+         2s c1 acquires until 29s from=n1,n2
+         3s c2 begins
+         3s n2 DEL by c2 deleted of=c1
+         3s n1 DEL by c2 deleted of=c1
+         3s c2 is-refused
+         4s c2 begins
+         4s n1 SET by c2 created expires=34s
+         4s n2 SET by c2 created expires=34s
+         5s c2 acquires until 33s from=n1,n2",
+        expect!["c2, whose own attempt had failed, deleted the key of c1 at n1 and n2 with DEL"],
+    );
+}
+
+#[test]
 fn a_renewal_that_does_not_ask_who_owns_the_key() {
     let late = |command: &str| {
         format!(
@@ -435,6 +455,27 @@ fn a_write_that_was_on_its_way() {
         &late,
         expect![
             "messages from c1 to db took 90.000 s longer; its lease ended at 29.700 s; c2 wrote at 32.000 s and c1 at 38.000 s"
+        ],
+    );
+    cause(
+        NoStaleWrite,
+        &late.replace(
+            "2s c1 delayed-to db 90s",
+            "2s c1 suffers late-packet with=db",
+        ),
+        expect![
+            "a packet from c1 to db was late from 2.000 s on (late-packet); its lease ended at 29.700 s; c2 wrote at 32.000 s and c1 at 38.000 s"
+        ],
+    );
+    // A packet to somebody else.
+    cause(
+        NoStaleWrite,
+        &late.replace(
+            "2s c1 delayed-to db 90s",
+            "2s c1 suffers late-packet with=n1",
+        ),
+        expect![
+            "c1 was not stopped, its write came late; its lease ended at 29.700 s; c2 wrote at 32.000 s and c1 at 38.000 s"
         ],
     );
     cause(

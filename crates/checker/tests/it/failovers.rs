@@ -87,7 +87,13 @@ fn a_replica_that_copied_emptiness() {
             "n1 lost power and came back without the key of c1 (persistence), and n2 copied that"
         ],
     );
-    // It shows only when the rival finds nothing.
+    // Without a command of its own it shows only when the rival's key comes over.
+    let unseen = copied.replace("3.2s n2 replicate deleted of=c1", "");
+    let rival =
+        pair(&unseen).replace("n2 SET", "n1 SET") + "\n21s n2 replicate created expires=50s";
+    expect!["n1 lost power and came back without the key of c1 (persistence), and n2 copied that"]
+        .assert_eq(&story(&rival).cause(MutualExclusion));
+    // Or when the rival finds nothing.
     cause(
         &format!(
             "{}\n8s n2 is-promoted",
