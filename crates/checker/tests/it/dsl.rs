@@ -192,13 +192,15 @@ impl Writer {
             ["suffers", family] => {
                 let with = line.options.get("with").map(|&other| other.into());
                 What::Fault {
-                    fault: 0,
+                    fault: line.fault(),
                     family: family.into(),
                     hosts: [host].into_iter().chain(with).collect(),
                     on: None,
                 }
             }
-            ["recovers"] => What::FaultEnded { fault: 0 },
+            ["recovers"] => What::FaultEnded {
+                fault: line.fault(),
+            },
             ["heal"] => What::HealBegun {},
             ["heals-to", to] => What::Healed {
                 from: host,
@@ -472,6 +474,11 @@ impl Writer {
 impl Line<'_> {
     fn key(&self) -> Name {
         self.options.get("key").copied().unwrap_or("k").into()
+    }
+
+    fn fault(&self) -> u32 {
+        let said = self.number("fault").unwrap_or(0);
+        u32::try_from(said).unwrap()
     }
 
     fn number(&self, option: &str) -> Option<u64> {

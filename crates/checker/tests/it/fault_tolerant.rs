@@ -180,6 +180,17 @@ fn what_only_a_fault_shows_makes_a_node_doubtful() {
 }
 
 #[test]
+fn a_disk_that_two_faults_stall_answers_when_both_are_over() {
+    let twice = "1s n1 crashes\n1s n2 crashes\n2s n3 suffers fsync-stall fault=4\n3s n3 suffers fsync-stall fault=5";
+    judged(&format!("{twice}\n4s n3 recovers fault=4"), "", false);
+    judged(
+        &format!("{twice}\n4s n3 recovers fault=4\n5s n3 recovers fault=5"),
+        "",
+        true,
+    );
+}
+
+#[test]
 fn a_change_of_roles_interrupts() {
     judged("1s n1 crashes\n1s n2 crashes", "11s n3 is-promoted", false);
     judged(
