@@ -112,3 +112,19 @@ fn acquisitions_of_one_client_are_compared_too() {
     story("1s c1 begins\n2s c1 acquires until 9s token=2\n11s c1 begins\n12s c1 acquires until 19s token=1")
         .is(FencingMonotonic, Violated);
 }
+
+#[test]
+fn a_token_that_was_fetched_after_the_decision_is_known_by_its_operations() {
+    let late = |tokens: [u64; 2]| {
+        let [first, second] = tokens;
+        story(&format!(
+            "1s c1 begins\n2s c1 acquires until 9s\n11s c2 begins\n12s c2 acquires until 19s\n\
+             13s db writes c2 token={second}\n20s db writes c1 token={first}"
+        ))
+    };
+    late([34, 33]).is(FencingMonotonic, Violated);
+    late([33, 34]).is(FencingMonotonic, Holds);
+    // The decision's own token is the acquisition's, whatever an operation carries.
+    story("1s c1 begins\n2s c1 acquires until 9s token=33\n11s c2 begins\n12s c2 acquires until 19s token=34\n20s db writes c1 token=35")
+        .is(FencingMonotonic, Holds);
+}

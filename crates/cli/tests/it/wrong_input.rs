@@ -30,6 +30,24 @@ fn wrong_usage_exits_96() {
 }
 
 #[test]
+fn a_one_way_partition_is_not_run_on_turmoil() {
+    let place = Place::new();
+    let text =
+        scenario("clock-jump").replacen("how = \"drop\"", "how = \"drop\"\none-way = true", 1);
+    let path = place.write("one-way.toml", &text);
+    for command in [
+        &["run", &path, "--engine", "turmoil"][..],
+        &["replay", &path, "--seed", "1", "--engine", "turmoil"],
+    ] {
+        let call = place.call(command);
+        assert_eq!(call.code, 96, "{}", call.text());
+        assert!(call.stderr.contains("one-way"), "{}", call.stderr);
+        assert!(call.stderr.contains("engine event"), "{}", call.stderr);
+    }
+    assert_eq!(place.call(&["run", &path]).code, 0);
+}
+
+#[test]
 fn help_and_version_are_data() {
     let place = Place::new();
     for arguments in [&["--help"][..], &["run", "--help"], &["--version"]] {

@@ -396,6 +396,55 @@ fn a_late_release() {
 }
 
 #[test]
+fn a_first_round_and_what_comes_of_it() {
+    let refused = |client: &str| What::Refused {
+        client: name(client),
+        attempt: Attempt(1),
+        key: name("k"),
+        reason: "split".into(),
+        votes: vec![vote("n1", Answer::TimedOut), vote("n2", Answer::Taken)],
+    };
+    let facts = [
+        "the first round had no winner",
+        "c1's release was sent to n1",
+        "c1's release was sent to n1 n2",
+        "c1 could not reach n1",
+        "c1 could not reach n2",
+        "c2 was told of its loss",
+    ];
+    let lost = What::Lost {
+        client: name("c2"),
+        attempt: Attempt(2),
+        key: name("k"),
+    };
+    check(
+        &history(vec![
+            (1, refused("c1")),
+            (1, refused("c2")),
+            (2, command("n1", "c1", "EVALSHA", Did::Missing, None)),
+            (3, acquired("c2", &["n1"])),
+            (4, lost),
+        ]),
+        &facts,
+        expect![[r#"
+            the first round had no winner: met
+            c1's release was sent to n1: met
+            c1's release was sent to n1 n2: none of its releases arrived at n2
+            c1 could not reach n1: met
+            c1 could not reach n2: n2 answered c1: Taken
+            c2 was told of its loss: met
+        "#]],
+    );
+    check(
+        &history(vec![(1, refused("c1")), (2, acquired("c2", &["n1"]))]),
+        &facts[..1],
+        expect![[r#"
+            the first round had no winner: c2 won at its first attempt
+        "#]],
+    );
+}
+
+#[test]
 fn faults_that_never_came_are_named_with_their_event() {
     let event = |verb: &str, peer: Option<&str>| EventPattern {
         host: "n5".into(),

@@ -1,6 +1,7 @@
 //! Tests of the crate from outside.
 
 mod catalogue;
+mod causes;
 mod extension;
 mod laws;
 mod wrong_input;
