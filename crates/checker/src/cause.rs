@@ -6,10 +6,12 @@ mod collision;
 mod failover;
 mod key;
 mod progress;
+mod tokens;
 
 pub(crate) use absence::{foreign_command, intrusion, late_decision, stale_write};
 pub(crate) use collision::collision;
 pub(crate) use progress::{blocked, loss, lost_update, refused};
+pub(crate) use tokens::token_order;
 
 use crate::run::Reached;
 

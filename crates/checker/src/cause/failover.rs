@@ -75,7 +75,7 @@ pub(super) fn failed_over(
 }
 
 /// When the node was promoted last before a place.
-fn promoted(run: &Run<'_>, of: &Name, before: Position) -> Option<Position> {
+pub(super) fn promoted(run: &Run<'_>, of: &Name, before: Position) -> Option<Position> {
     let events = run.history.events.iter().rev();
     let promotions =
         events.filter(|event| matches!(&event.what, What::Promoted { node } if node == of));
@@ -98,16 +98,21 @@ fn emptied(run: &Run<'_>, home: &Key, copy: &Key) -> Option<String> {
     let gone = copy.span.end?;
     let mut downs = run.hosts.get(&home.node).downs.iter().rev();
     let (_, how) = downs.find(|(down, _)| (home.span.from..gone).contains(&down.from))?;
-    let how = match how {
-        Crash::Kill => "was killed",
-        Crash::Power => "lost power",
-        Crash::Shutdown => "was shut down",
-    };
+    let how = went_down(*how);
     let owner = home.client.as_ref()?;
     let (old, new) = (&home.node, &copy.node);
     Some(format!(
         "{old} {how} and came back without the key of {owner} (persistence), and {new} copied that"
     ))
+}
+
+/// What became of one node that is down.
+pub(super) fn went_down(how: Crash) -> &'static str {
+    match how {
+        Crash::Kill => "was killed",
+        Crash::Power => "lost power",
+        Crash::Shutdown => "was shut down",
+    }
 }
 
 /// A replica judges expiry by its own clock, once it is a primary.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::acquisitions::Acquisition;
+use crate::cause::token_order;
 use crate::property::Property;
 use crate::run::Run;
 use crate::verdict::{Bench, Verdict, Witness};
@@ -14,8 +15,8 @@ pub(super) fn judge(run: &Run<'_>) -> Verdict {
     let mut bench = Bench::new();
     for (_, mut acquisitions) in run.by_key() {
         acquisitions.retain(|acquisition| acquisition.token.is_some());
-        different(&acquisitions, &mut bench);
-        ordered(&acquisitions, &mut bench);
+        different(run, &acquisitions, &mut bench);
+        ordered(run, &acquisitions, &mut bench);
     }
     bench.verdict(
         Property::FencingMonotonic,
@@ -24,11 +25,17 @@ pub(super) fn judge(run: &Run<'_>) -> Verdict {
 }
 
 /// Judges each acquisition against the first that had its token.
-fn different(acquisitions: &[&Acquisition], bench: &mut Bench) {
+fn different(run: &Run<'_>, acquisitions: &[&Acquisition], bench: &mut Bench) {
     let mut seen: BTreeMap<Option<u64>, &Acquisition> = BTreeMap::new();
     for acquisition in acquisitions {
         match seen.get(&acquisition.token) {
-            Some(first) => bench.violation(|| witness(first, acquisition, "the same token as")),
+            Some(first) => bench.violation(|| {
+                witness(first, acquisition, "the same token as").because(token_order(
+                    run,
+                    first,
+                    acquisition,
+                ))
+            }),
             None => {
                 seen.insert(acquisition.token, acquisition);
             }
@@ -38,7 +45,7 @@ fn different(acquisitions: &[&Acquisition], bench: &mut Bench) {
 
 /// Judges each acquisition against the older one with the largest token, which stands for all that are older.
 /// `acquisitions` are in order of their decisions.
-fn ordered(acquisitions: &[&Acquisition], bench: &mut Bench) {
+fn ordered(run: &Run<'_>, acquisitions: &[&Acquisition], bench: &mut Bench) {
     let mut newer: Vec<&Acquisition> = acquisitions
         .iter()
         .copied()
@@ -57,7 +64,9 @@ fn ordered(acquisitions: &[&Acquisition], bench: &mut Bench) {
             bench.exercised(|| witness(old, new, "a larger token than"));
             // Equal tokens are judged above, ordered or not.
             if old.token > new.token {
-                bench.violation(|| witness(old, new, "a smaller token than"));
+                bench.violation(|| {
+                    witness(old, new, "a smaller token than").because(token_order(run, old, new))
+                });
             }
         }
     }

@@ -1,7 +1,8 @@
 //! `owner-only-release`: no command of a client deletes, overwrites or changes the expiry of a live key that another
 //! acquisition created.
 //!
-//! Judged by the sender of the command and the creator of the key, never by the value. A sender does not say for
+//! Only keys that are locks are judged: a counter of tokens is everybody's. Judged by the sender of the command and the
+//! creator of the key, never by the value. A sender does not say for
 //! which of its attempts it speaks, so a client that harms a key of its own other attempt goes unseen here.
 
 use std::collections::BTreeMap;
@@ -15,9 +16,12 @@ use crate::verdict::{Bench, Verdict, Witness};
 pub(super) fn judge(run: &Run<'_>) -> Verdict {
     let mut bench = Bench::new();
     let mut calls = Calls::default();
+    let locks = run.lock_keys();
     for event in &run.history.events {
         calls.take(event);
-        let Some(met) = met(run, event) else { continue };
+        let Some(met) = met(run, event).filter(|met| locks.contains(met.key)) else {
+            continue;
+        };
         if met.harmed() {
             bench.violation(|| met.harm(run));
         }

@@ -128,3 +128,47 @@ fn a_token_that_was_fetched_after_the_decision_is_known_by_its_operations() {
     story("1s c1 begins\n2s c1 acquires until 9s token=33\n11s c2 begins\n12s c2 acquires until 19s token=34\n20s db writes c1 token=35")
         .is(FencingMonotonic, Holds);
 }
+
+/// c1 counts at n1, something happens, and c2 counts at `second`: both get 33.
+#[track_caller]
+fn counted_twice(then: &str, second: &str) -> Option<String> {
+    let verdict = story(&format!(
+        "1s c1 begins\n1s n1 INCR by c1 overwritten key=k:token\n2s c1 acquires until 9s token=33\n{then}\n\
+         11s c2 begins\n11s {second} INCR by c2 overwritten key=k:token\n12s c2 acquires until 19s token=33"
+    ))
+    .is(FencingMonotonic, Violated);
+    verdict.witnesses[0].cause.clone()
+}
+
+#[test]
+fn a_counter_that_went_back_is_named() {
+    let cause = |then, second| counted_twice(then, second).unwrap_or_default();
+    assert_eq!(
+        cause("5s n2 is-promoted", "n2"),
+        "n2 was promoted without what n1 had counted for c1"
+    );
+    assert_eq!(
+        cause("5s n1 loses-power\n6s n1 starts", "n1"),
+        "n1 lost power and came back without what n1 had counted for c1"
+    );
+    // Nobody had promoted n2, or n1 had not been down in between: the history does not show why.
+    assert_eq!(cause("5s n3 is-promoted", "n2"), "");
+    assert_eq!(cause("5s n2 loses-power", "n1"), "");
+}
+
+#[test]
+fn a_token_that_came_late_is_named() {
+    let cause = |then: &str| {
+        let story = story(&format!(
+            "1s c1 begins\n2s c1 acquires until 9s\n{then}\n11s c2 begins\n12s c2 acquires until 19s token=33\n\
+             20s db writes c1 token=34"
+        ));
+        let verdict = story.is(FencingMonotonic, Violated);
+        verdict.witnesses[0].cause.clone().unwrap_or_default()
+    };
+    assert_eq!(
+        cause("3s c1 stops\n10s c1 resumes"),
+        "c1 was stopped for 7.000 s from 3.000 s on, between its decision and its token"
+    );
+    assert_eq!(cause("3s c2 stops\n10s c2 resumes"), "");
+}

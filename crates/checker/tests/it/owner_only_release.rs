@@ -7,7 +7,9 @@ use crate::dsl::{Story, story};
 
 /// c2's key stands at n1, and one more command comes.
 fn key_of_c2(then: &str) -> Story {
-    story(&format!("1s n1 SET by c2 created expires=31s\n{then}"))
+    story(&format!(
+        "1s c2 begins\n1s n1 SET by c2 created expires=31s\n{then}"
+    ))
 }
 
 #[test]
@@ -73,4 +75,12 @@ fn every_node_counts() {
     let verdict = key_of_c2("2s n1 DEL by c1 deleted of=c2\n2s n2 DEL by c1 deleted of=c2")
         .is(OwnerOnlyRelease, Violated);
     assert_eq!(verdict.violations, 2);
+}
+
+#[test]
+fn a_counter_of_tokens_is_no_lock_and_everybodys() {
+    key_of_c2(
+        "2s n1 INCR by c2 created key=k:token\n3s n1 INCR by c1 overwritten of=c2 key=k:token",
+    )
+    .is(OwnerOnlyRelease, Vacuous);
 }

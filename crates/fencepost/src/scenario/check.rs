@@ -43,7 +43,7 @@ pub(super) fn hosts(file: &File) -> Checked<Hosts> {
     let sentinels = sentinels(file.system.get_ref())?;
     hosts.extend((1..=sentinels).map(|n| (format!("s{n}"), Role::Sentinel)));
     hosts.push(("db".into(), Role::Resource));
-    if file.system.get_ref().token != Token::None {
+    if file.system.get_ref().token.is_sequence() {
         hosts.push(("seq".into(), Role::Sequence));
     }
     Ok(Hosts(hosts))
@@ -180,6 +180,13 @@ fn probe(file: &File) -> Checked<()> {
 }
 
 fn tokens(file: &File) -> Checked<()> {
+    let system = file.system.get_ref();
+    if system.token == Token::Incr && system.kind == Kind::Redlock {
+        let help = r#"use `kind = "single"` or `kind = "failover"`, or `token = "sequence"`"#;
+        let message =
+            "`token = \"incr\"` counts at the server that has the lock, and `redlock` has many";
+        return Err(Problem::new(file.system.span(), message).help(help));
+    }
     match &file.resource.fencing {
         Some(fencing)
             if fencing.get_ref().checks() && file.system.get_ref().token == Token::None =>

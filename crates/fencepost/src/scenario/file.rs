@@ -266,10 +266,19 @@ pub enum Token {
     /// There are none.
     #[default]
     None,
+    /// From one counter, by INCR, at the server that has the lock; fetched before the decision (000).
+    Incr,
     /// From the durable sequence at the host `seq`, fetched before the decision.
     Sequence,
     /// From the same sequence, and wrongly: only after the decision, when the holder may be late already.
     SequenceAfter,
+}
+
+impl Token {
+    /// Whether there is a sequence for them.
+    pub(crate) fn is_sequence(self) -> bool {
+        matches!(self, Self::Sequence | Self::SequenceAfter)
+    }
 }
 
 /// How a holder gives its lock back.

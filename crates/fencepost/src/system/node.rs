@@ -118,6 +118,14 @@ impl LockNode {
         }
     }
 
+    /// The next number of the lock's counter, which stands beside its key (000, "Fencing Token").
+    pub(super) async fn count(&self, key: &[u8]) -> Result<u64, NodeError> {
+        let mut incr = redis::cmd("INCR");
+        incr.arg([key, b":token"].concat());
+        let number = self.number(&incr).await?;
+        u64::try_from(number).map_err(|_| unexpected("INCR", &Value::Int(number)))
+    }
+
     async fn number(&self, command: &Cmd) -> Result<i64, NodeError> {
         match self.redis.command(command).await? {
             Value::Int(number) => Ok(number),

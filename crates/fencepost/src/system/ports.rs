@@ -17,7 +17,7 @@ use redlock::{
 };
 use sha2::{Digest, Sha256};
 
-use super::node::Refusals;
+use super::node::{LockNode, Refusals};
 use crate::remote::SequenceClient;
 use crate::scenario::LockValue;
 
@@ -213,9 +213,16 @@ impl ConnectionLike for LockConnection {
     }
 }
 
-/// Fencing tokens from the durable sequence, or none.
+/// Where a client fetches its fencing tokens before it decides, if it does.
 #[derive(Clone, Debug)]
-pub(super) struct HostTokens(pub(super) Option<SequenceClient>);
+pub(super) enum HostTokens {
+    /// Nowhere.
+    None,
+    /// From the durable sequence.
+    Sequence(SequenceClient),
+    /// From a counter at the server that has the lock, over the connection that the lock uses.
+    Incr(LockNode),
+}
 
 impl Tokens for HostTokens {
     fn next(
@@ -223,15 +230,16 @@ impl Tokens for HostTokens {
         key: &[u8],
         _value: &[u8],
     ) -> impl Future<Output = Result<Option<u64>, NodeError>> + Send {
-        let (sequence, key) = (self.0.clone(), key.to_vec());
+        let (tokens, key) = (self.clone(), key.to_vec());
         async move {
-            match sequence {
-                None => Ok(None),
-                Some(sequence) => sequence
+            match tokens {
+                Self::None => Ok(None),
+                Self::Sequence(sequence) => sequence
                     .next(&key)
                     .await
                     .map(Some)
                     .map_err(|error| NodeError::Other(error.to_string())),
+                Self::Incr(node) => node.count(&key).await.map(Some),
             }
         }
     }

@@ -102,10 +102,13 @@ impl RedlockSystem {
         primary: &LastPrimary,
     ) -> Redlock<HostPorts> {
         let kind = self.clock();
-        let sequence = match self.plan.token {
-            // The workload fetches late tokens itself.
-            Token::None | Token::SequenceAfter => None,
-            Token::Sequence => SequenceClient::new(host),
+        let tokens = match (self.plan.token, nodes) {
+            (Token::Sequence, _) => {
+                SequenceClient::new(host).map_or(HostTokens::None, HostTokens::Sequence)
+            }
+            (Token::Incr, [node]) => HostTokens::Incr(node.clone()),
+            // The workload fetches late tokens itself. A counter is at the one node that a lock has.
+            (Token::None | Token::SequenceAfter | Token::Incr, _) => HostTokens::None,
         };
         let entropy = LockEntropy {
             host,
@@ -119,7 +122,7 @@ impl RedlockSystem {
             calls: ExtendCalls::of(host),
         };
         let ports = PortSet::new(HostClock { host, kind }, entropy, HostSpawn(host))
-            .with_tokens(HostTokens(sequence))
+            .with_tokens(tokens)
             .with_observer(observer);
         let builder = Redlock::builder(ports)
             .nodes(nodes.to_vec())

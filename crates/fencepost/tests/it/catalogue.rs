@@ -55,6 +55,7 @@ const NAMES: &[&str] = &[
     "split-vote",
     "suspended-holder",
     "token-after-lock",
+    "token-incr-failover",
     "transfer-fenced",
     "transfer-unfenced",
     "wall-clock-back",

@@ -12,8 +12,7 @@ use Property::{
     NoLostUpdate, NoStaleWrite, OwnerOnlyRelease,
 };
 
-/// The words that the cause of a violation must have: by what the scenario does to whom, not by what came out. Without
-/// words there is no cause, and the witness is the whole story.
+/// The words that the cause of a violation must have: by what the scenario does to whom, not by what came out.
 const CAUSES: &[(&str, &[Property], &[&str])] = &[
     (
         "clock-drift-beyond",
@@ -187,7 +186,27 @@ const CAUSES: &[(&str, &[Property], &[&str])] = &[
         &[ExclusiveAccess, NoStaleWrite],
         &["c1 was stopped for 35"],
     ),
-    ("token-after-lock", &[FencingMonotonic], &[]),
+    (
+        "token-after-lock",
+        &[FencingMonotonic],
+        &[
+            "c1 was stopped for 35",
+            "between its decision and its token",
+        ],
+    ),
+    (
+        "token-incr-failover",
+        &[FencingMonotonic],
+        &["n2 was promoted", "what n1 had counted for c1"],
+    ),
+    (
+        "token-incr-failover",
+        &[MutualExclusion, NoStaleWrite],
+        &[
+            "n2 was promoted without the key of c1",
+            "n1 had not replicated",
+        ],
+    ),
     (
         "transfer-fenced",
         &[ExclusiveAccess],
@@ -226,8 +245,7 @@ fn every_violation_has_the_cause_that_its_scenario_is_about() {
                 continue;
             };
             let told = cause.as_deref().unwrap_or_default();
-            if words.is_empty() != cause.is_none() || words.iter().any(|word| !told.contains(word))
-            {
+            if words.iter().any(|word| !told.contains(word)) {
                 wrong += &format!(
                     "{}, {property}: {words:?}\n    in: {cause:?}\n",
                     scenario.name

@@ -177,3 +177,26 @@ name = "c1"
         "#]],
     );
 }
+
+#[test]
+fn one_counter_of_five_servers() {
+    check_whole(
+        r#"claim = "a"
+document = "b"
+[system]
+kind = "redlock"
+token = "incr"
+[[client]]
+name = "c1"
+"#,
+        expect![[r#"
+            error: `token = "incr"` counts at the server that has the lock, and `redlock` has many
+             --> wrong.toml:3:1
+              |
+            3 | [system]
+              | ^^^^^^^^
+              |
+              = help: use `kind = "single"` or `kind = "failover"`, or `token = "sequence"`
+        "#]],
+    );
+}
