@@ -1,5 +1,7 @@
 //! Plans: a scenario with every value drawn. A plan alone re-runs exactly, whatever becomes of the generator.
 
+mod swarm;
+
 use std::time::Duration;
 
 use fencepost_checker::history::Role;
@@ -12,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::scenario::{
-    Acquire, Action, Client, Draw, Drawable, Elapsed, Extend, FailedAttempt, Fault, Fencing, Fsync,
-    Heal, Kind, LockValue, Order, PROBE, Persistence, Release, Scenario, System, Token, Trigger,
-    Workload,
+    Acquire, Action, Choice, Client, Draw, Drawable, Elapsed, Extend, FailedAttempt, Fault,
+    Fencing, Fsync, Heal, Kind, LockValue, Order, PROBE, Persistence, Release, Scenario, System,
+    Token, Trigger, Workload,
 };
 use crate::sentinel::SentinelPlan;
 
@@ -151,6 +153,10 @@ impl Plan {
     pub fn draw(scenario: &Scenario, seed: u64) -> Self {
         let draw = Drawing { seed };
         let system = draw.system(scenario);
+        let node = NodePlan {
+            persistence: draw.choice("persistence", &scenario.node.persistence),
+            fsync: draw.choice("fsync", &scenario.node.fsync()),
+        };
         let clients = scenario
             .clients
             .iter()
@@ -162,13 +168,10 @@ impl Plan {
             scenario: scenario.name.clone(),
             call_bound: scenario.call_bound,
             acquire_bound: scenario.acquire_bound,
-            world: draw.world(scenario),
+            world: draw.world(scenario, &node),
             clients: clients.chain(probe).collect(),
             system,
-            node: NodePlan {
-                persistence: scenario.node.persistence,
-                fsync: scenario.node.fsync(),
-            },
+            node,
             resource: ResourcePlan {
                 fencing: scenario.resource.fencing(),
                 workload: scenario.workload,
@@ -185,10 +188,21 @@ struct Drawing {
 
 impl Drawing {
     fn one<T: Drawable>(self, label: &str, range: &Draw<T>) -> T {
-        range.draw(&mut Stream::new(self.seed, &format!("plan/{label}")))
+        range.draw(&mut self.stream(label))
     }
 
-    fn world(self, scenario: &Scenario) -> WorldPlan {
+    fn choice<T: Copy + PartialEq>(self, label: &str, choice: &Choice<T>) -> T {
+        choice.draw(&mut self.stream(label))
+    }
+
+    fn stream(self, label: &str) -> Stream {
+        Stream::new(self.seed, &format!("plan/{label}"))
+    }
+
+    fn world(self, scenario: &Scenario, node: &NodePlan) -> WorldPlan {
+        let scripted = scenario.faults.iter().enumerate();
+        let scripted = scripted.map(|(index, fault)| self.fault(index, fault));
+        let random = swarm::faults(self, scenario, node);
         WorldPlan {
             seed: self.seed,
             horizon: scenario.horizon,
@@ -203,12 +217,7 @@ impl Drawing {
                 links: links(scenario),
             },
             heal_at: scenario.heal_at,
-            faults: scenario
-                .faults
-                .iter()
-                .enumerate()
-                .map(|(index, fault)| self.fault(index, fault))
-                .collect(),
+            faults: scripted.chain(random).collect(),
         }
     }
 
@@ -217,9 +226,10 @@ impl Drawing {
             .clocks
             .iter()
             .find(|clock| clock.host.get_ref() == name);
-        let rate_ppm = clock.map_or(0, |clock| {
-            self.one(&format!("{name}/rate"), &clock.rate_ppm).0
-        });
+        let rate_ppm = match clock {
+            Some(clock) => self.one(&format!("{name}/rate"), &clock.rate_ppm).0,
+            None => swarm::rate(self, scenario, name),
+        };
         HostPlan {
             name: name.to_owned(),
             role,
@@ -233,7 +243,7 @@ impl Drawing {
             kind: system.kind,
             nodes: system.nodes(),
             ttl: whole_millis(self.one("ttl", &system.ttl)),
-            order: system.order,
+            order: self.choice("order", &system.order),
             elapsed: system.elapsed,
             node_timeout: self.one("node-timeout", &system.node_timeout),
             drift_ppm: system.drift_ppm,
@@ -243,7 +253,7 @@ impl Drawing {
             acquire: system.acquire,
             failed_attempt: system.failed_attempt,
             value: system.value,
-            extend: system.extend,
+            extend: self.choice("extend", &system.extend),
             extend_late: system.extend_late(),
             failover: (system.kind == Kind::Failover).then(|| self.failover(system)),
         }

@@ -14,7 +14,7 @@ use crate::fact::faults_fired;
 use crate::plan::{FailoverPlan, Plan};
 use crate::redis_server::RedisServer;
 use crate::resource::Resource;
-use crate::scenario::{self, Action, Kind, Scenario};
+use crate::scenario::{self, Action, Does, Family, Kind, Scenario};
 use crate::sentinel::{self, Sentinel};
 use crate::sequence::Sequence;
 use crate::system::{LockSystem, RedlockSystem};
@@ -53,7 +53,9 @@ impl Outcome {
             .facts
             .iter()
             .filter_map(|fact| fact.check(&history).err());
-        let unmet = faults_fired(&plan.world.faults, &history)
+        // Random faults may be set on what never comes.
+        let scripted = &plan.world.faults[..scenario.faults.len()];
+        let unmet = faults_fired(scripted, &history)
             .into_iter()
             .chain(facts)
             .collect();
@@ -92,7 +94,10 @@ pub struct Unsupported {
 /// It cannot.
 pub fn supported(scenario: &Scenario, engine: EngineKind) -> Result<(), Unsupported> {
     let one_way = |action: &Action| matches!(action, Action::Partition { one_way: true, .. });
-    let event_only = scenario.faults.iter().any(|fault| one_way(&fault.action));
+    let scripted = scenario.faults.iter().any(|fault| one_way(&fault.action));
+    let random = |family: &Family| matches!(family.does, Does::Partition { one_way: true, .. });
+    let swarm = scenario.swarm.iter();
+    let event_only = scripted || swarm.flat_map(|swarm| &swarm.families).any(random);
     if event_only && engine == EngineKind::Turmoil {
         return Err(Unsupported {
             scenario: scenario.name.clone(),

@@ -4,7 +4,7 @@
 use fencepost::EngineKind;
 use fencepost::expect::{Outcome as Came, Row, Standing};
 use fencepost::runner::{Outcome, supported};
-use fencepost::scenario::{Scenario, catalogue, embedded};
+use fencepost::scenario::{Scenario, embedded, scripted};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// A scripted scenario comes out the same in every schedule: seeds draw latencies, delays and lock values.
@@ -15,7 +15,7 @@ const SEEDS_ON_TURMOIL: std::ops::Range<u64> = 0..2;
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    for scenario in catalogue() {
+    for scenario in scripted() {
         let flips: Vec<Scenario> = scenario
             .flips
             .iter()

@@ -45,6 +45,26 @@ impl Stream {
         }
     }
 
+    /// A number from `min` to `max`, both included, of which each doubling is as likely as the next: 10 to 40,000 is
+    /// below 640 in half of all draws. `max` if the range is empty, and a `min` of zero counts as one.
+    pub fn by_doublings(&mut self, min: u64, max: u64) -> u64 {
+        let min = min.max(1);
+        let doublings = (max / min).checked_ilog2().unwrap_or(0);
+        let from = min << self.between(0, u64::from(doublings));
+        self.between(from.min(max), max.min(from.saturating_mul(2)))
+    }
+
+    /// True in half of all draws.
+    pub fn coin(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    /// One of the choices, every one equally likely; nothing if there are none.
+    pub fn choose<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+        let index = self.below(u64::try_from(choices.len()).ok()?);
+        choices.get(usize::try_from(index).ok()?)
+    }
+
     /// Fills `bytes`.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill_bytes(bytes);
@@ -66,6 +86,34 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(stream.between(0, u64::MAX), reference.next_u64());
         }
+    }
+
+    #[test]
+    fn each_doubling_is_as_likely_as_the_next() {
+        let mut stream = Stream::new(1, "doublings");
+        let drawn: Vec<u64> = (0..9000).map(|_| stream.by_doublings(1, 512)).collect();
+        for (low, high) in [(1, 2), (8, 16), (256, 512)] {
+            let within = drawn.iter().filter(|n| (low..=high).contains(*n)).count();
+            assert!((900..2200).contains(&within), "{low} to {high}: {within}");
+        }
+        assert!(drawn.iter().all(|n| (1..=512).contains(n)));
+        assert_eq!(stream.by_doublings(0, 0), 0);
+        assert_eq!(stream.by_doublings(7, 7), 7);
+        assert!((10..=12).contains(&stream.by_doublings(10, 12)));
+        let huge = 1 << 63;
+        assert!((huge..=u64::MAX).contains(&stream.by_doublings(huge, u64::MAX)));
+    }
+
+    #[test]
+    fn choices_are_all_made() {
+        let mut stream = Stream::new(1, "choices");
+        let chosen: std::collections::BTreeSet<_> = (0..100)
+            .filter_map(|_| stream.choose(&["a", "b", "c"]))
+            .collect();
+        assert_eq!(chosen.len(), 3);
+        assert_eq!(stream.choose::<u8>(&[]), None);
+        let heads = (0..1000).filter(|_| stream.coin()).count();
+        assert!((400..600).contains(&heads), "{heads}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::Context;
 use fencepost::bundle::Bundle;
 use fencepost::expect::Standing;
 use fencepost::runner::{Outcome, supported};
-use fencepost::scenario::{Scenario, catalogue};
+use fencepost::scenario::{Scenario, scripted};
 
 use super::say;
 use crate::arguments::RunArguments;
@@ -18,7 +18,7 @@ use crate::{present, summary};
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
     let all = arguments.scenario == "all";
     let scenarios = if all {
-        catalogue()
+        scripted()
     } else {
         vec![Scenario::find(&arguments.scenario)?]
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use fencepost::EngineKind;
 use fencepost::expect::{Row, Standing};
 use fencepost::runner::Outcome;
-use fencepost::scenario::{Scenario, catalogue};
+use fencepost::scenario::{Scenario, scripted};
 
 use super::{run, say};
 use crate::exit::End;
@@ -18,7 +18,7 @@ pub(super) fn tour() -> anyhow::Result<End> {
     let stopwatch = Stopwatch::start();
     let mut table = table(&["scenario", "what came out", ""]);
     let (mut standing, mut runs, mut blocks) = (Standing::AsExpected, 0, String::new());
-    for scenario in catalogue() {
+    for scenario in scripted() {
         let flips = scenario.flips.iter().map(|flip| &flip.scenario);
         for (index, one) in std::iter::once(&scenario).chain(flips).enumerate() {
             let outcome = Outcome::of(one, SEED, EngineKind::Event);

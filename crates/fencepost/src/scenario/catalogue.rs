@@ -24,6 +24,14 @@ pub fn catalogue() -> Vec<Scenario> {
         .collect()
 }
 
+/// The scenarios of the catalogue that come out alike in every schedule: all but those with random faults.
+#[must_use]
+pub fn scripted() -> Vec<Scenario> {
+    let mut all = catalogue();
+    all.retain(|scenario| scenario.swarm.is_none());
+    all
+}
+
 /// Names and texts of all files that the crate brings along, canaries included.
 #[must_use]
 pub fn embedded() -> &'static [(&'static str, &'static str)] {

@@ -15,6 +15,7 @@ use super::file::{
     FsyncStall, Kind, LatePacket, Operate, Partition, Pause, Persistence, Reset, System, Token,
     When,
 };
+use super::swarm::Swarm;
 use super::value::Draw;
 use super::{Action, Expect, Fault, Heal, Trigger};
 use crate::fact::Fact;
@@ -26,6 +27,10 @@ const RESERVED: [&str; 2] = ["db", "seq"];
 
 /// The client that tries alone after the heal.
 pub(crate) const PROBE: &str = "probe";
+
+/// The commands that stand for what happens to a lock's key within a node.
+pub(super) const EVICT: [&str; 2] = ["EVICT", crate::workload::KEY];
+pub(super) const FLUSH: [&str; 1] = ["FLUSHALL"];
 
 /// The most nodes and clients of a scenario: far more than any claim needs, few enough to run.
 const MOST: u32 = 99;
@@ -216,7 +221,7 @@ pub(super) fn idle(file: &File) -> Checked<()> {
 
 fn persistence(file: &File) -> Checked<()> {
     match &file.node.fsync {
-        Some(fsync) if file.node.persistence == Persistence::None => {
+        Some(fsync) if file.node.persistence.is_always(Persistence::None) => {
             let help = r#"set `node.persistence = "aof"`, or leave `fsync` out"#;
             Err(Problem::new(fsync.span(), "`fsync` without anything to sync").help(help))
         }
@@ -527,19 +532,11 @@ impl Scope<'_> {
     }
 
     fn clock_slew(self, slew: &ClockSlew) -> Checked<(Action, Heal)> {
-        let ppm = *slew.ppm.get_ref();
-        if !(1..1_000_000).contains(&ppm) {
-            let help = "ntpd slews at 500 ppm, chrony at 83333 by default";
-            return Err(
-                Problem::new(slew.ppm.span(), format!("{ppm} ppm is no rate to slew at"))
-                    .help(help),
-            );
-        }
         Ok((
             Action::ClockSlew {
                 host: self.host(&slew.host)?,
                 by: slew.by,
-                ppm,
+                ppm: slew_rate(&slew.ppm)?,
             },
             Heal::Never,
         ))
@@ -564,11 +561,11 @@ impl Scope<'_> {
     }
 
     fn evict(self, evict: &Evict) -> Checked<(Action, Heal)> {
-        self.operate(&evict.host, "evict", &["EVICT", crate::workload::KEY])
+        self.operate(&evict.host, "evict", &EVICT)
     }
 
     fn flush(self, flush: &Flush) -> Checked<(Action, Heal)> {
-        self.operate(&flush.host, "flush", &["FLUSHALL"])
+        self.operate(&flush.host, "flush", &FLUSH)
     }
 
     fn command(self, operate: &Operate) -> Checked<(Action, Heal)> {
@@ -618,6 +615,33 @@ impl Scope<'_> {
             (None, Some(until)) => Ok(Heal::On(self.event(until)?)),
             (None, None) => Ok(Heal::Never),
         }
+    }
+}
+
+/// A rate at which a clock can be slewed, in parts per million.
+pub(super) fn slew_rate(ppm: &Spanned<u32>) -> Checked<u32> {
+    match *ppm.get_ref() {
+        rate @ 1..1_000_000 => Ok(rate),
+        rate => Err(
+            Problem::new(ppm.span(), format!("{rate} ppm is no rate to slew at"))
+                .help("ntpd slews at 500 ppm, chrony at 83333 by default"),
+        ),
+    }
+}
+
+/// Random faults: families and their ranges.
+pub(super) fn swarm(file: &File, hosts: &Hosts) -> Checked<Option<Swarm>> {
+    let Some(table) = &file.swarm else {
+        return Ok(None);
+    };
+    let during = &table.during;
+    match file.heal_at {
+        Some(heal_at) if during.get_ref().max() <= heal_at => table.check(hosts).map(Some),
+        _ => Err(Problem::new(
+            during.span(),
+            "random faults need a later end of all faults",
+        )
+        .help("set `heal-at`, no earlier than the end of `during`")),
     }
 }
 

@@ -13,7 +13,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
-use super::value::{Draw, Ppm, Step, exact, exact_or_none};
+use super::swarm;
+use super::value::{Choice, Draw, Ppm, Step, exact, exact_or_none};
 
 /// A whole file but for its `[[flip]]`s, which are further files laid over it.
 #[derive(Clone, Debug, Deserialize)]
@@ -74,6 +75,7 @@ pub(super) struct File {
     pub(super) operate: Vec<Spanned<Operate>>,
     #[serde(default)]
     pub(super) fsync_stall: Vec<Spanned<FsyncStall>>,
+    pub(super) swarm: Option<swarm::Table>,
     #[serde(default)]
     pub(super) expect: ExpectTable,
 }
@@ -99,7 +101,7 @@ pub struct System {
     pub ttl: Draw<Duration>,
     /// Whether the nodes are asked one after another, as the documents do it, or all at once.
     #[serde(default)]
-    pub order: Order,
+    pub order: Choice<Order>,
     /// The clock by which a client measures elapsed time and its deadline.
     #[serde(default)]
     pub elapsed: Elapsed,
@@ -129,7 +131,7 @@ pub struct System {
     pub value: LockValue,
     /// Whether and how a holder renews its lock each third of the TTL until it calls release.
     #[serde(default)]
-    pub extend: Extend,
+    pub extend: Choice<Extend>,
     extend_late: Option<Spanned<bool>>,
     /// Sentinels that watch over a `failover` pair: `s1` to `sN`; three if left out.
     pub(crate) sentinels: Option<Spanned<u32>>,
@@ -170,7 +172,7 @@ impl System {
     /// Where the file says `extend-late = true` of renewals that there are not.
     pub(super) fn idle_extend_late(&self) -> Option<std::ops::Range<usize>> {
         let late = self.extend_late.as_ref().filter(|late| *late.get_ref())?;
-        (self.extend == Extend::None).then(|| late.span())
+        self.extend.is_always(Extend::None).then(|| late.span())
     }
 
     /// How many sentinels.
@@ -346,18 +348,18 @@ pub enum Extend {
 pub struct Node {
     /// What survives a crash.
     #[serde(default)]
-    pub persistence: Persistence,
+    pub persistence: Choice<Persistence>,
     /// When the append-only file is forced to the disk; only with `persistence = "aof"`, and `always` if left out.
-    pub(super) fsync: Option<Spanned<Fsync>>,
+    pub(super) fsync: Option<Spanned<Choice<Fsync>>>,
 }
 
 impl Node {
     /// When the append-only file is forced to the disk.
     #[must_use]
-    pub fn fsync(&self) -> Fsync {
+    pub fn fsync(&self) -> Choice<Fsync> {
         self.fsync
             .as_ref()
-            .map(|fsync| *fsync.get_ref())
+            .map(|fsync| fsync.get_ref().clone())
             .unwrap_or_default()
     }
 }

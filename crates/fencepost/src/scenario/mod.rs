@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod file;
 mod flip;
+mod swarm;
 mod value;
 
 use std::collections::BTreeMap;
@@ -22,14 +23,15 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
-pub use catalogue::{catalogue, embedded};
+pub use catalogue::{catalogue, embedded, scripted};
 pub use error::ScenarioError;
 pub use event::{CLIENT_VERBS, Hosts};
 pub use file::{
     Acquire, Client, Clock, Elapsed, Expectation, Extend, FailedAttempt, Fencing, Fsync, Kind,
     Link, LockValue, Network, Node, Order, Persistence, Release, Resource, System, Token, Workload,
 };
-pub use value::{Draw, Drawable, LONGEST, Ppm, Step, duration};
+pub use swarm::{Does, Family, Swarm};
+pub use value::{Choice, Draw, Drawable, LONGEST, Ppm, Step, duration};
 
 pub(crate) use check::PROBE;
 pub(crate) use error::{Problem, TextProblem, nearest};
@@ -80,6 +82,8 @@ pub struct Scenario {
     pub clients: Vec<Client>,
     /// What goes wrong, in the order of the file.
     pub faults: Vec<Fault>,
+    /// What goes wrong besides, at random.
+    pub swarm: Option<Swarm>,
     /// What is expected.
     pub expect: Expect,
     /// The scenario's proofs that it tests something.
@@ -294,6 +298,7 @@ impl Origin<'_> {
         let hosts = check::hosts(&file)?;
         check::settings(&file, &hosts)?;
         let faults = check::faults(&file, &hosts, self.text)?;
+        let swarm = check::swarm(&file, &hosts)?;
         let expect = check::expect(&file, &hosts, self.text)?;
         let call_bound = file
             .call_bound
@@ -318,6 +323,7 @@ impl Origin<'_> {
             workload: file.workload.kind,
             clients: file.client,
             faults,
+            swarm,
             expect,
             flips: Vec::new(),
             hosts,

@@ -183,6 +183,70 @@ impl<T: Drawable> Draw<T> {
     }
 }
 
+impl Draw<Duration> {
+    /// One value of the range, of which each doubling is as likely as the next.
+    pub fn draw_by_doublings(&self, stream: &mut Stream) -> Duration {
+        Duration::from_nanos(stream.by_doublings(nanos(self.min), nanos(self.max)))
+    }
+}
+
+/// One value, or a list of which the seed chooses one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice<T>(Vec<T>);
+
+impl<T: Copy + PartialEq> Choice<T> {
+    /// Whether it can come out as anything else.
+    pub fn is_always(&self, value: T) -> bool {
+        self.0.iter().all(|choice| *choice == value)
+    }
+
+    /// One of the list. A single value draws nothing from the stream.
+    pub fn draw(&self, stream: &mut Stream) -> T {
+        let last = u64::try_from(self.0.len() - 1).expect("a list fits into memory");
+        let index = usize::try_from(stream.between(0, last)).expect("below the length");
+        self.0[index]
+    }
+}
+
+impl<T: Default> Default for Choice<T> {
+    fn default() -> Self {
+        Self(vec![T::default()])
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Choice<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ChoiceVisitor(std::marker::PhantomData))
+    }
+}
+
+struct ChoiceVisitor<T>(std::marker::PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ChoiceVisitor<T> {
+    type Value = Choice<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word, or a list of words of which the seed chooses one")
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Choice<T>, E> {
+        T::deserialize(de::value::StrDeserializer::new(word)).map(|value| Choice(vec![value]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Choice<T>, A::Error> {
+        let mut choices = Vec::new();
+        while let Some(choice) = seq.next_element()? {
+            choices.push(choice);
+        }
+        if choices.is_empty() {
+            return Err(de::Error::custom(
+                "an empty list: there is nothing to choose",
+            ));
+        }
+        Ok(Choice(choices))
+    }
+}
+
 impl<'de, T: Drawable> Deserialize<'de> for Draw<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(DrawVisitor(std::marker::PhantomData))

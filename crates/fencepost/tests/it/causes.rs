@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fencepost::EngineKind;
 use fencepost::expect::Property;
 use fencepost::runner::Outcome;
-use fencepost::scenario::{Expectation, Scenario, catalogue};
+use fencepost::scenario::{Expectation, Scenario, scripted};
 
 use Property::{
     DeadlockFree, EveryKeyExpires, ExclusiveAccess, FencingMonotonic, MutualExclusion,
@@ -228,7 +228,7 @@ const CAUSES: &[(&str, &[Property], &[&str])] = &[
 fn every_violation_has_the_cause_that_its_scenario_is_about() {
     let mut wrong = String::new();
     let mut violations = BTreeSet::new();
-    for scenario in catalogue() {
+    for scenario in scripted() {
         let violated = violated(&scenario);
         if violated.is_empty() {
             continue;

@@ -4,6 +4,7 @@ mod catalogue;
 mod causes;
 mod extension;
 mod laws;
+mod swarm;
 mod wrong_input;
 
 /// A scenario of two clients that every test varies.
