@@ -356,12 +356,14 @@ impl Node {
 
     /// Hands what the unit did to the log and to the replicas.
     pub(crate) fn finish(&mut self) -> Effects {
-        let (unit, touches) = self.db.finish();
+        let (mut unit, touches) = self.db.finish();
         if !unit.is_empty() {
             if !self.replication.is_replica() {
                 self.replication.feed(&unit);
             }
             if self.keeper.records() {
+                // A message is for replicas, and leaves no trace on the disk.
+                unit.retain(|command| !command[0].eq_ignore_ascii_case(b"publish"));
                 self.keeper.note(unit);
             }
         }
@@ -500,6 +502,7 @@ impl Node {
         self.db
             .keep_order_of_use(config.eviction.needs_order_of_use());
         self.config = config;
+        self.record_if_needed();
     }
 
     /// As if the connection were new, but for its identity.

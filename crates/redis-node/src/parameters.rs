@@ -1,5 +1,7 @@
 //! `CONFIG GET` and `CONFIG SET`: the parameters of `redis.conf` that the node knows.
 
+mod durability;
+
 use std::borrow::Cow;
 
 use crate::{Config, Eviction};
@@ -115,7 +117,8 @@ pub(crate) fn find(name: &[u8]) -> Option<(&'static str, &'static Parameter)> {
 
 /// All names, aliases included.
 pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static Parameter)> {
-    PARAMETERS.iter().flat_map(|parameter| {
+    let all = PARAMETERS.iter().chain(durability::PARAMETERS);
+    all.flat_map(|parameter| {
         std::iter::once(parameter.name)
             .chain(parameter.alias)
             .map(move |name| (name, parameter))

@@ -128,7 +128,7 @@ impl Keeper {
     /// A unit has changed the keys.
     pub(crate) fn note(&mut self, unit: Unit) {
         self.dirty += unit.len() as u64;
-        if self.has_log() {
+        if self.has_log() && !unit.is_empty() {
             self.buffer.push(unit);
         }
     }
@@ -324,7 +324,8 @@ impl Keeper {
         }
         let running = self.fsync.map(|fsync| self.fsync_ends(&fsync));
         if let Some(since) = self.postponed_since {
-            return running.map(|ends| ends.min(since.after(LONGEST_POSTPONED)));
+            let longest = since.after(LONGEST_POSTPONED);
+            return Some(running.map_or(since, |ends| ends.min(longest)));
         }
         let covered = self.fsync.map_or(0, |fsync| fsync.covers);
         let dirty = !self.disk.is_synced() && covered < self.disk.written();

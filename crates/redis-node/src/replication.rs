@@ -154,6 +154,9 @@ impl Replication {
     /// Obeys a changed configuration, but for whom to follow: that is changed by `REPLICAOF`.
     pub(crate) fn reconfigure(&mut self, config: &ReplicationConfig) {
         self.config = config.clone();
+        if let Some(backlog) = &mut self.backlog {
+            backlog.resize(config.backlog_bytes);
+        }
     }
 
     /// Whether what changes has to be told to [`Replication::feed`].

@@ -43,6 +43,14 @@ impl Sleep {
         self.nanos = Some(self.nanos.unwrap_or(0).saturating_add(nanos));
     }
 
+    /// Something is kept for the end of the sleep.
+    fn holds_back(&self) -> bool {
+        let held = &self.held;
+        !(held.replies.is_empty() && held.links.is_empty())
+            || !self.arrived.is_empty()
+            || !self.held_close.is_empty()
+    }
+
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
         self.arrived.push(Arrived::Disconnected(connection));
     }
@@ -70,11 +78,16 @@ impl Sleep {
 impl Node {
     /// Whether the node stands still, or will when the present turn is over.
     pub(crate) fn is_still(&self) -> bool {
-        self.sleep.until.is_some() || self.sleep.nanos.is_some() || self.keeper().waits()
+        self.sleep.until.is_some()
+            || self.sleep.nanos.is_some()
+            || self.keeper().waits()
+            || self.sleep.holds_back()
     }
 
+    /// At once, where the disk is done and nobody has looked since.
     pub(crate) fn still_until(&self) -> Option<UnixTime> {
-        self.sleep.until.max(self.keeper().stands_still())
+        let until = self.sleep.until.max(self.keeper().stands_still());
+        until.or_else(|| self.is_still().then(UnixTime::default))
     }
 
     /// After a turn that made the node stand still nothing is answered yet.

@@ -94,6 +94,11 @@ fn hello(node: &mut Node, connection: ConnectionId, request: &[Bytes]) -> Outcom
     if let Some(name) = name {
         set_name(node, connection, name)?;
     }
+    let role = if node.replication().is_replica() {
+        "replica"
+    } else {
+        "master"
+    };
     let session = node.session(connection);
     session.protocol = protocol;
     let text = |text: &'static str| Reply::Bulk(Bytes::from_static(text.as_bytes()));
@@ -106,7 +111,7 @@ fn hello(node: &mut Node, connection: ConnectionId, request: &[Bytes]) -> Outcom
         ),
         (text("id"), Reply::Integer(session.id)),
         (text("mode"), text("standalone")),
-        (text("role"), text("master")),
+        (text("role"), text(role)),
         (text("modules"), Reply::Array(Vec::new())),
     ]))
 }

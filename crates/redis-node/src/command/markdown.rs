@@ -38,6 +38,17 @@ const NOTES: &[(&str, &str)] = &[
     ("pexpire", "`NX XX GT LT`"),
     ("pexpireat", "`NX XX GT LT`"),
     ("publish", "patterns in order of name"),
+    ("psync", "on links between nodes only"),
+    ("replconf", "on links between nodes only"),
+    (
+        "shutdown",
+        "`SAVE NOSAVE NOW FORCE ABORT`; never waits for replicas",
+    ),
+    (
+        "wait",
+        "answered later, by `Node::link_received` or `Node::tick`",
+    ),
+    ("lastsave", "not from scripts"),
     ("scan", "`MATCH COUNT TYPE`; the cursor is a hash"),
     ("script|flush", "`SYNC ASYNC`, both at once"),
     ("select", "0 only"),

@@ -52,6 +52,8 @@ const PUBSUB: &[Command] = &[
 
 fn publish(db: &mut Database, request: &[Bytes]) -> Outcome {
     let receivers = db.channels_mut().publish(&request[1], &request[2]);
+    // For those who listen to a replica.
+    db.propagate_verbatim(request);
     Ok(Reply::Integer(length(receivers)))
 }
 

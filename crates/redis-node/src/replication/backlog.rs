@@ -28,6 +28,16 @@ impl Backlog {
     pub(super) fn push(&mut self, bytes: Bytes) {
         self.held += bytes.len();
         self.chunks.push_back(bytes);
+        self.trim();
+    }
+
+    /// Holds that many bytes at most from now on.
+    pub(super) fn resize(&mut self, most: usize) {
+        self.most = most;
+        self.trim();
+    }
+
+    fn trim(&mut self) {
         while self.held > self.most
             && let Some(first) = self.chunks.front_mut()
         {

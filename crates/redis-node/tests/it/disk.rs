@@ -305,6 +305,36 @@ fn a_stall_can_end_before_its_time() {
     assert_eq!(run(&mut bench, 100), ["+OK"]);
 }
 
+/// The disk is done, and before the node has looked it stalls anew: who waited is answered all the same, first.
+#[test]
+fn a_stall_that_follows_another_forgets_nobody() {
+    let mut bench = boot(&with(Fsync::Always));
+    bench
+        .node
+        .stall_fsync(bench.now, UnixTime::from_millis(START + 100));
+    assert!(bench.effects(CLIENT, &["SET", "k", "v"]).replies.is_empty());
+    bench.at(100);
+    bench
+        .node
+        .stall_fsync(bench.now, UnixTime::from_millis(START + 200));
+    let effects = bench.effects(CLIENT, &["GET", "k"]);
+    let replies: Vec<_> = effects
+        .replies
+        .iter()
+        .map(|(_, reply)| text(reply))
+        .collect();
+    assert_eq!(replies, ["+OK", "\"v\""]);
+
+    let mut bench = boot(&slow(with(Fsync::EverySec), 200));
+    run(&mut bench, 2_000);
+    bench.ask(&["SET", "a", "v"]);
+    run(&mut bench, 2_100);
+    bench.ask(&["SET", "b", "v"]);
+    bench.at(2_200);
+    bench.node.stall_fsync(bench.now, bench.now);
+    assert!(bench.node.next_deadline() <= Some(bench.now));
+}
+
 #[test]
 fn a_full_disk_ends_the_server_with_always_and_refuses_writes_with_everysec() {
     let mut bench = boot(&with(Fsync::Always));

@@ -169,6 +169,65 @@ fn config_is_read_and_changed_as_a_whole() {
     );
 }
 
+/// Replies of redis-server 7.0.15.
+#[test]
+fn durability_is_configured_as_well() {
+    let mut bench = Bench::new();
+    let failed = |name: &str, why: &str| {
+        format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
+    };
+    for (name, value, expected) in [
+        ("min-replicas-to-write", "1", "+OK".to_owned()),
+        (
+            "min-slaves-to-write",
+            "x",
+            failed(
+                "min-slaves-to-write",
+                "argument couldn't be parsed into an integer",
+            ),
+        ),
+        (
+            "min-replicas-to-write",
+            "-1",
+            failed(
+                "min-replicas-to-write",
+                "argument must be between 0 and 2147483647 inclusive",
+            ),
+        ),
+        ("save", "foo", failed("save", "Invalid save parameters")),
+        ("save", "900 1 60 5", "+OK".to_owned()),
+        (
+            "appendfsync",
+            "foo",
+            failed(
+                "appendfsync",
+                "argument(s) must be one of the following: everysec, always, no",
+            ),
+        ),
+    ] {
+        assert_eq!(
+            text(&bench.ask(&["CONFIG", "SET", name, value])),
+            expected,
+            "{name} {value}"
+        );
+    }
+    for (name, expected) in [
+        ("min-slaves-to-write", "1"),
+        ("save", "900 1 60 5"),
+        ("appendonly", "no"),
+    ] {
+        let reply = format!("{:?}", bench.ask(&["CONFIG", "GET", name]));
+        assert!(
+            reply.contains(&format!("b\"{expected}\"")),
+            "{name}: {reply}"
+        );
+    }
+    assert_eq!(
+        text(&bench.ask(&["SET", "k", "v"])),
+        "-NOREPLICAS Not enough good replicas to write."
+    );
+}
+
 #[test]
 fn a_new_policy_starts_at_once() {
     let mut bench = Bench::new();

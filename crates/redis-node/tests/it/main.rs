@@ -1,6 +1,7 @@
 //! The node from outside: through `handle`, through a socket with redis-rs, and beside a real redis-server.
 
 mod beside_redis;
+mod beside_redis_pair;
 mod cluster;
 mod commands;
 mod disk;

@@ -336,6 +336,17 @@ fn a_silent_link_is_given_up_at_both_ends() {
 }
 
 #[test]
+fn messages_reach_those_who_listen_to_a_replica() {
+    let mut cluster = pair();
+    cluster.ask(1, &["SUBSCRIBE", "news"]);
+    cluster.late.clear();
+    cluster.ask(0, &["PUBLISH", "news", "hello"]);
+    cluster.settle();
+    let (node, _, message) = cluster.late.pop().expect("a message");
+    assert!(node == 1 && message.contains("hello"), "{message}");
+}
+
+#[test]
 fn a_replica_passes_the_stream_on_to_its_own_replicas() {
     let mut cluster = Cluster::new(&Config::default(), 2);
     cluster.ask(2, &["REPLICAOF", "node1", "7000"]);
