@@ -39,7 +39,8 @@ pub(crate) struct Keeper {
     buffer: Vec<Unit>,
     /// Since when writes have been put off because an fsync runs.
     postponed_since: Option<UnixTime>,
-    /// When the last fsync began; at first, when the server started.
+    /// When the last fsync began. A start counts as one, as in Redis (`initServerConfig` sets `aof_last_fsync` to the
+    /// time): a write in the first second waits for the end of that second like one that follows another.
     last_fsync: UnixTime,
     fsync: Option<Fsyncing>,
     /// When the kernel writes back what is dirty now.
@@ -225,7 +226,8 @@ impl Keeper {
     }
 
     fn flush_always(&mut self, now: UnixTime) -> bool {
-        if self.buffer.is_empty() {
+        // What was written under another policy is forced, too.
+        if self.buffer.is_empty() && self.disk.is_synced() {
             return true;
         }
         if !self.write_out(now) {

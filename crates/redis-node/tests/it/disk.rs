@@ -97,6 +97,31 @@ fn everysec_forces_a_lone_write_at_once_and_the_rest_a_second_later() {
     );
 }
 
+/// As redis-server 7.0.15 does: a SET 70 ms after its start was forced when the second was over.
+#[test]
+fn everysec_counts_the_start_as_an_fsync() {
+    let mut bench = boot(&with(Fsync::EverySec));
+    run(&mut bench, 100);
+    bench.ask(&["SET", "k", "v"]);
+    let due = UnixTime::from_millis(START + 1_000);
+    assert_eq!(bench.node.next_deadline(), Some(due));
+    assert_eq!(after(bench, Stop::PowerLoss, &["k"]), ["nil"]);
+}
+
+/// As redis-server 7.0.15 does: it forces before it says OK.
+#[test]
+fn a_change_to_always_forces_what_was_only_written() {
+    let mut bench = boot(&slow(with(Fsync::EverySec), 50));
+    run(&mut bench, 5_000);
+    bench.ask(&["SET", "a", "v"]);
+    run(&mut bench, 5_100);
+    bench.ask(&["SET", "b", "v"]);
+    let change = ["CONFIG", "SET", "appendfsync", "always"];
+    assert!(bench.effects(CLIENT, &change).replies.is_empty());
+    assert_eq!(run(&mut bench, 5_150), ["+OK"]);
+    assert_eq!(after(bench, Stop::PowerLoss, &["b"]), ["\"v\""]);
+}
+
 /// The scenarios `restart-everysec-kill` and `restart-everysec-kill-during-fsync`.
 #[test]
 fn a_kill_takes_only_what_was_put_off_while_an_fsync_ran() {
