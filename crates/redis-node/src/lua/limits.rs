@@ -8,7 +8,7 @@
 //! again on a new state, where the count is the same each time. A script that keeps to the small budget must never
 //! be one that the large one would have stopped. The difference between the two counts is at most what may lie
 //! around, [`GARBAGE`], and the strings of compiled scripts: together, with the small budget itself, less than
-//! 2.75 MiB. At that much, an instruction counts 1,377, so that 5,000 of them are less than ten million.
+//! 2.75 MiB. At that much, an instruction counts 87, so that 5,000 of them are far less than ten million.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ impl Budget {
 
 /// Memory that makes an instruction no more expensive, and how much more of it counts one instruction more.
 const FREE: usize = 64 << 10;
-const WEIGHT: usize = 2 << 10;
+const WEIGHT: usize = 32 << 10;
 /// What a call of a command and an error on its way count.
 pub(super) const CALL: u64 = 20;
 /// How many bytes that a command takes, answers or goes through count one instruction more: so a script moves no

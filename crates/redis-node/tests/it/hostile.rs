@@ -39,6 +39,7 @@ fn a_script_that_does_not_end_is_stopped() {
         "local s = string.rep('x', 100000) for i = 1, 1e9 do local t = s .. 'a' end",
         "local s = string.rep('x', 7000000) local t = s .. 'a' while true do local b = t < s end",
         "local s = string.rep('x', 5000000) for i = 1, 1e9 do local t = string.format('%s', s) end",
+        "local s = string.rep('x', 2000000) local t = s .. s while true do local a, b = s .. s, s .. s end",
         "local s = string.rep('x', 5000000) for i = 1, 1e9 do redis.sha1hex(s) end",
         "local s = string.rep('x', 5000000) for i = 1, 1e9 do redis.pcall('get', s) end",
     ] {
@@ -63,6 +64,17 @@ fn a_script_that_swallows_memory_is_stopped_and_the_node_goes_on() {
         assert!(reply.contains(STOPPED), "{script}: {reply}");
         assert_eq!(text(&bench.ask(&["EVAL", "return 1", "0"])), ":1");
     }
+}
+
+/// The limits are for scripts that do not end, not for those that build a long list.
+#[test]
+fn twenty_thousand_short_strings_are_no_harm() {
+    assert_eq!(
+        eval("local t = {} for i = 1, 20000 do t[i] = 'key:' .. i end return #t"),
+        ":20000"
+    );
+    let used = eval("local t = {} for i = 1, 2000000 do t[i] = 'key:' .. i end return #t");
+    assert!(used.contains(STOPPED), "{used}");
 }
 
 #[test]

@@ -74,6 +74,23 @@ fn errors_have_the_texts_of_redis() {
             "return redis.setresp(4)",
             "ERR RESP version must be 2 or 3.",
         ),
+        ("return redis.log(4, 'x')", "ERR Invalid debug level."),
+        (
+            "return redis.set_repl(9)",
+            "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.",
+        ),
+        (
+            "return redis.set_repl()",
+            "ERR redis.set_repl() requires two arguments.",
+        ),
+        (
+            "return redis.acl_check_cmd('nope')",
+            "ERR Invalid command passed to redis.acl_check_cmd()",
+        ),
+        (
+            "return redis.call('subscribe', 'x')",
+            "ERR This Redis command is not allowed from script",
+        ),
     ];
     for (script, expected) in cases {
         assert_eq!(
@@ -139,6 +156,27 @@ fn values_are_converted_as_redis_does() {
         ("return 1e20", ":-9223372036854775808"),
         ("return 0/0", ":-9223372036854775808"),
         ("return redis.replicate_commands()", ":1"),
+        ("return redis.set_repl(redis.REPL_ALL)", "nil"),
+        ("return redis.breakpoint()", "nil"),
+        ("return redis.log(redis.LOG_DEBUG, 'x')", "nil"),
+        ("return redis.acl_check_cmd('get', 'k')", ":1"),
+        (
+            "return redis.sha1hex({})",
+            "\"da39a3ee5e6b4b0d3255bfef95601890afd80709\"",
+        ),
+        ("return redis.error_reply('-a')", "-ERR a"),
+        ("return redis.error_reply('')", "-ERR "),
+        ("return redis.setresp('3')", "nil"),
+        ("return {big_number='123'}", "\"123\""),
+        ("return {big_number='1\\r\\n2'}", "\"1  2\""),
+        ("return {set={a=true}}", "[\"a\"]"),
+        (
+            "return {verbatim_string={format='txt', string='abc'}}",
+            "\"abc\"",
+        ),
+        ("return {verbatim_string={string='abc'}}", "[]"),
+        ("return {err=1}", "[]"),
+        ("return {err='x', ok='y'}", "-x"),
         ("return type(redis.call('get','none'))", "\"boolean\""),
         ("return redis.call('set','k','v')", "+OK"),
         ("return redis.call('set','k','v').ok", "\"OK\""),

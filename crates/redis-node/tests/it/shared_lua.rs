@@ -18,6 +18,15 @@ const SCRIPTS: &[&str] = &[
     "return redis.call('get', 'loop')",
     "local t = setmetatable({}, {__mode = 'k'}) t[{}] = 1 for i = 1, 1000 do local x = {} end \
      local n = 0 for i = 1, 10 do n = n + 1 end return n",
+    // On both sides of what a script may use up on the shared state, and of what stops it for good.
+    "for i = 1, 200 do redis.call('incr', 'loop') end return string.rep('x', 200000) == nil",
+    "redis.call('incr', 'loop') local s = string.rep('x', 262000) return #s",
+    "redis.call('incr', 'loop') local s = string.rep('x', 300000) return #s",
+    "for i = 1, 300 do redis.call('incr', 'loop') end return redis.call('get', 'loop')",
+    "local t = {} for i = 1, 5000 do t[i] = 'k' .. i end return redis.call('incrby', 'loop', #t)",
+    "local t = {} for i = 1, 200000 do t[i] = 'k' .. i redis.call('incr', 'loop') end return #t",
+    "redis.call('incr', 'loop') local s = 'x' for i = 1, 22 do s = s .. s end return #s",
+    "redis.call('incr', 'loop') local s = 'x' for i = 1, 24 do s = s .. s end return #s",
     "redis.setresp(3) return redis.call('get', 'none')",
     "return redis.call('get', 'none') == false",
     "return nope",
