@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use redis_node::request::{Decoder, Limits};
 use redis_node::{
-    Config, ConnectionId, Disk, Eviction, Fsync, Lua, Node, Persistence, Stop, UnixTime,
+    Config, ConnectionId, Disk, DiskTimes, Effects, Eviction, Fsync, Lua, Node, Persistence, Stop,
+    UnixTime,
 };
 
 /// What keys, values and scripts may take in a round.
@@ -29,11 +30,12 @@ const NAMES: &str = "SET GET DEL SETNX SETEX PSETEX GETSET GETDEL GETEX MGET MSE
     EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PERSIST TYPE EXISTS UNLINK DBSIZE FLUSHALL KEYS SCAN \
     HSET HSETNX HGET HMGET HDEL HEXISTS HINCRBY HLEN HGETALL MULTI EXEC DISCARD WATCH UNWATCH EVAL EVALSHA SCRIPT \
     SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE PUBLISH PUBSUB INFO CONFIG CLIENT COMMAND DEBUG HELLO AUTH RESET \
-    QUIT PING ECHO SELECT TIME";
+    QUIT PING ECHO SELECT TIME WAIT ROLE SAVE BGSAVE BGREWRITEAOF LASTSAVE REPLICAOF SHUTDOWN";
 const WORDS: &str = "a b c h f 0 1 -1 2 3 10 100 9223372036854775807 -9223372036854775808 1.5 NX XX GT LT GET EX PX \
     EXAT PXAT KEEPTTL PERSIST MATCH COUNT TYPE string hash LOAD EXISTS FLUSH KILL LIST ID ADDR SKIPME no yes SETNAME \
     CHANNELS NUMSUB NUMPAT maxmemory-policy allkeys-lru volatile-ttl noeviction allkeys-random SET SLEEP \
-    SET-ACTIVE-EXPIRE everything * [a* ?";
+    SET-ACTIVE-EXPIRE everything * [a* ? appendfsync always everysec save repl-backlog-size min-replicas-to-write \
+    NO ONE NOSAVE ABORT";
 const SCRIPTS: [&str; 12] = [
     "return redis.call(unpack(ARGV))",
     "return redis.pcall(unpack(ARGV))",
@@ -140,14 +142,26 @@ struct Count {
 }
 
 fn config(dice: &mut Dice) -> Config {
-    let persistence = match dice.below(2) {
+    let persistence = match dice.below(6) {
         0 => Persistence::None,
+        1 => Persistence::Rdb,
+        2 => Persistence::Aof { fsync: Fsync::No },
+        3 => Persistence::Aof {
+            fsync: Fsync::EverySec,
+        },
         _ => Persistence::Aof {
             fsync: Fsync::Always,
         },
     };
+    let fsync_takes = Duration::from_millis(dice.next() % 100);
+    let disk = DiskTimes {
+        fsync_takes,
+        save_takes: fsync_takes * 10,
+        ..DiskTimes::default()
+    };
     Config {
         persistence,
+        disk,
         maxmemory_bytes: MAXMEMORY,
         eviction: Eviction::ALL[dice.below(Eviction::ALL.len())],
         debug_command: true,
@@ -170,17 +184,28 @@ fn round(seed: u64, lua: &Lua, count: &mut Count) {
         if dice.one_in(50) {
             now = UnixTime(now.0 ^ (1 << dice.below(50)));
         }
+        if dice.one_in(50) {
+            node.stall_fsync(
+                now,
+                UnixTime(now.0.saturating_add(dice.next() % 5_000_000_000)),
+            );
+        }
+        if dice.one_in(100) {
+            node.set_disk_full(dice.one_in(2));
+        }
         let client = dice.below(CONNECTIONS);
         let request = dice.request();
         let bytes = dice.wire(&request);
         decoders[client].feed(&bytes);
         let id = ConnectionId(u64::try_from(client).unwrap_or(0));
-        let mut closed = false;
+        let (mut closed, mut exit) = (false, None);
         loop {
             match decoders[client].next() {
                 Ok(Some(request)) => {
                     let began = Instant::now();
-                    closed |= execute(&mut node, now, id, &request, &mut out, count);
+                    let effects = execute(&mut node, now, id, &request, &mut out, count);
+                    closed |= effects.close;
+                    exit = exit.or(effects.exit);
                     assert!(
                         began.elapsed() < SLOWEST,
                         "{request:?} took {:?}",
@@ -207,7 +232,10 @@ fn round(seed: u64, lua: &Lua, count: &mut Count) {
             .filter(|deadline| *deadline <= now || dice.one_in(10))
         {
             now = now.max(deadline);
-            node.tick(now);
+            exit = exit.or(node.tick(now).exit);
+        }
+        if let Some(how) = exit {
+            node = Node::boot(config.clone(), node.stop(how, now), lua.clone(), now);
         }
     }
     // What was written can be read again.
@@ -215,7 +243,6 @@ fn round(seed: u64, lua: &Lua, count: &mut Count) {
     Node::boot(config, disk, lua.clone(), now);
 }
 
-/// Answers whether the connection is to be closed.
 fn execute(
     node: &mut Node,
     now: UnixTime,
@@ -223,7 +250,7 @@ fn execute(
     request: &[Bytes],
     out: &mut BytesMut,
     count: &mut Count,
-) -> bool {
+) -> Effects {
     let effects = node.handle(now, id, request);
     count.requests += 1;
     for (to, reply) in &effects.replies {
@@ -232,7 +259,7 @@ fn execute(
     }
     assert!(effects.replies.is_empty() || out.ends_with(b"\r\n"));
     out.clear();
-    effects.close
+    effects
 }
 
 /// What the process holds, by the kernel; 0 where it does not say.

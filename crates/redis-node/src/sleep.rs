@@ -46,9 +46,8 @@ impl Sleep {
     /// Something is kept for the end of the sleep.
     fn holds_back(&self) -> bool {
         let held = &self.held;
-        !(held.replies.is_empty() && held.links.is_empty())
-            || !self.arrived.is_empty()
-            || !self.held_close.is_empty()
+        let nothing = held.replies.is_empty() && held.links.is_empty();
+        !(nothing && self.arrived.is_empty() && self.held_close.is_empty())
     }
 
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
