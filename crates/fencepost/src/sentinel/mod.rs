@@ -36,6 +36,9 @@ pub struct SentinelPlan {
 
 /// How often each node and sentinel is asked, or `down-after` if that is shorter.
 const PING_PERIOD: Duration = Duration::from_secs(1);
+/// How often Redis's sentinels ask for INFO. Ours learn the role with each PING; how patient they are with a wrong one
+/// is measured in this.
+const INFO_PERIOD: Duration = Duration::from_secs(10);
 /// How often a sentinel looks at what it knows.
 const TIMER_PERIOD: Duration = Duration::from_millis(100);
 /// How often sentinels are asked whether they find the primary down too.

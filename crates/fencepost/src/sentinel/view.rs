@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{ANSWER_LASTS, ELECTION_TIMEOUT, SentinelPlan};
+use super::{ANSWER_LASTS, ELECTION_TIMEOUT, INFO_PERIOD, SentinelPlan};
 
 /// What a node last said of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,9 +114,29 @@ impl View {
         now.saturating_sub(self.heard.get(node).copied().unwrap_or(now))
     }
 
-    /// Subjectively down: no valid answer for `down-after`.
+    /// Subjectively down: no valid answer for `down-after`, or for that long and two rounds of INFO it has said that it
+    /// is a replica itself.
     pub(super) fn primary_is_down(&self, now: Duration) -> bool {
+        let replica_since = self
+            .said
+            .get(&self.primary)
+            .filter(|said| said.follows.is_some())
+            .map(|said| said.since);
         self.silent_for(now, &self.primary) > self.plan.down_after
+            || replica_since
+                .is_some_and(|since| now > since + self.plan.down_after + INFO_PERIOD * 2)
+    }
+
+    /// Whether other nodes may be made its replicas: it is up, and has lately said that it is a primary. A sentinel that
+    /// slept through a failover would otherwise make the new primary a replica of the old one, and both follow each
+    /// other.
+    pub(super) fn primary_looks_sane(&self, now: Duration) -> bool {
+        !self.primary_is_down(now)
+            && self.silent_for(now, &self.primary) < INFO_PERIOD * 2
+            && self
+                .said
+                .get(&self.primary)
+                .is_some_and(|said| said.follows.is_none())
     }
 
     /// Objectively down: enough sentinels say so.
@@ -327,6 +347,25 @@ mod tests {
             "n3 has fallen silent"
         );
         assert_eq!(view.best_replica(S(30)), None);
+    }
+
+    #[test]
+    fn a_primary_that_says_that_it_is_a_replica_is_down_in_the_end_and_not_sane_at_once() {
+        let mut view = view("s1");
+        assert!(!view.primary_looks_sane(S(1)), "it has said nothing yet");
+        view.heard(S(1), "n1", None, 0);
+        assert!(view.primary_looks_sane(S(1)));
+        assert!(
+            !view.primary_looks_sane(S(7)),
+            "silent for longer than down-after"
+        );
+        for second in 8..=33 {
+            view.heard(S(second), "n1", Some("n2".to_owned()), 0);
+            assert!(!view.primary_looks_sane(S(second)));
+        }
+        assert!(!view.primary_is_down(S(33)), "for 25 s");
+        view.heard(S(34), "n1", Some("n2".to_owned()), 0);
+        assert!(view.primary_is_down(S(34)));
     }
 
     #[test]

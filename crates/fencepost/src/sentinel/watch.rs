@@ -249,7 +249,7 @@ impl Watcher {
                         said.follows.as_ref() != Some(&primary)
                             && now >= said.since + WRONG_ROLE_LASTS
                     })
-                    && !view.primary_is_down(now)
+                    && view.primary_looks_sane(now)
             })
         };
         for node in nodes.iter().filter(wrong) {
