@@ -139,14 +139,82 @@ pub(crate) fn union(spans: impl IntoIterator<Item = Span>) -> Vec<Span> {
     covered(spans, 1)
 }
 
-/// The places that are inside of both. Each of the two is disjoint in itself.
+/// The places that are inside of both. Each of the two is disjoint in itself and in order.
 pub(crate) fn common(left: &[Span], right: &[Span]) -> Vec<Span> {
-    covered(left.iter().chain(right).copied(), 2)
+    let mut found = Vec::new();
+    for span in left {
+        for other in met(span, right) {
+            let end = [span.end, other.end].into_iter().flatten().min();
+            found.push(Span {
+                from: span.from.max(other.from),
+                end,
+            });
+        }
+    }
+    found.retain(|span| !span.is_empty());
+    found
 }
 
-/// The places that are inside of `left` and not of `right`. Each of the two is disjoint in itself.
+/// The places that are inside of `left` and not of `right`. Each of the two is disjoint in itself and in order.
 pub(crate) fn without(left: &[Span], right: &[Span]) -> Vec<Span> {
-    common(left, &outside(right))
+    let mut found = Vec::new();
+    for span in left {
+        let mut from = Some(span.from);
+        for other in met(span, right) {
+            found.extend(from.map(|from| Span {
+                from,
+                end: Some(other.from),
+            }));
+            from = other.end;
+        }
+        found.extend(from.map(|from| Span {
+            from,
+            end: span.end,
+        }));
+    }
+    found.retain(|span| !span.is_empty());
+    found
+}
+
+/// Those of `spans`, which are disjoint and in order, that have a place in common with one.
+fn met<'a>(span: &'a Span, spans: &'a [Span]) -> impl Iterator<Item = &'a Span> {
+    let first = spans.partition_point(|other| other.ended_by(span.from));
+    spans[first..]
+        .iter()
+        .take_while(|other| !span.ended_by(other.from))
+}
+
+/// Finds those of many stretches that meet one, in time that grows with what is found.
+pub(crate) struct Index {
+    /// In order of their beginnings.
+    spans: Vec<Span>,
+    /// Of each and all before it, the last end; `None` if one has none.
+    ends: Vec<Option<Position>>,
+}
+
+impl Index {
+    /// Of stretches in order of their beginnings.
+    pub(crate) fn of(spans: impl IntoIterator<Item = Span>) -> Self {
+        let spans: Vec<Span> = spans.into_iter().collect();
+        let mut last = Some(Position::first_of(Time::ZERO));
+        let ends = spans.iter().map(|span| {
+            last = last.zip(span.end).map(|(last, end)| last.max(end));
+            last
+        });
+        Self {
+            ends: ends.collect(),
+            spans,
+        }
+    }
+
+    /// The indices of those that have a place in common with `span`, in order.
+    pub(crate) fn meeting<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = usize> + 'a {
+        let over = |end: &Option<Position>| end.is_some_and(|end| end <= span.from);
+        let first = self.ends.partition_point(over);
+        let begun = |other: &Span| !span.ended_by(other.from);
+        let last = self.spans.partition_point(begun).max(first);
+        (first..last).filter(|&index| self.spans[index].meets(span))
+    }
 }
 
 /// The places that are inside of none. The stretches are disjoint and in order.
@@ -241,6 +309,74 @@ mod tests {
             ],
             [4, 2, 1, 1, 0, 0]
         );
+    }
+
+    /// Stretches among few places, so that many of them touch; disjoint and in order, with gaps or without.
+    fn some(bits: u32) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        for at in (0..10).filter(|at| bits >> at & 1 == 1) {
+            let end = Some(place(at + 1, 0));
+            match spans.last_mut() {
+                Some(last) if last.end == Some(place(at, 0)) => last.end = end,
+                _ => spans.push(Span {
+                    from: place(at, 0),
+                    end,
+                }),
+            }
+        }
+        spans
+    }
+
+    #[test]
+    fn what_is_common_and_what_is_left_is_what_bits_say() {
+        for left in (0..1024).step_by(7) {
+            for right in (0..1024).step_by(5) {
+                assert_eq!(common(&some(left), &some(right)), some(left & right));
+                assert_eq!(without(&some(left), &some(right)), some(left & !right));
+            }
+        }
+        let endless = [Span {
+            from: place(3, 0),
+            end: None,
+        }];
+        assert_eq!(common(&endless, &some(0b111_1100)), some(0b111_1000));
+        assert_eq!(without(&some(0b111_1100), &endless), some(0b100));
+        assert_eq!(
+            without(&endless, &some(0b10_0000))
+                .last()
+                .map(|span| span.end),
+            Some(None)
+        );
+    }
+
+    #[test]
+    fn an_index_finds_all_that_meet() {
+        let ends = [Some(9), Some(3), None, Some(4), Some(7)];
+        let spans: Vec<Span> = (0..)
+            .zip(ends)
+            .map(|(from, end)| Span {
+                from: place(from, 0),
+                end: end.map(|end| place(end, 0)),
+            })
+            .collect();
+        for first in 0..=spans.len() {
+            let index = Index::of(spans[first..].to_vec());
+            for from in 0..12 {
+                for end in from + 1..12 {
+                    let span = Span {
+                        from: place(from, 0),
+                        end: Some(place(end, 0)),
+                    };
+                    let found: Vec<usize> = index.meeting(&span).collect();
+                    let all = spans[first..].iter().enumerate();
+                    let wanted: Vec<usize> = all
+                        .filter(|(_, other)| other.meets(&span))
+                        .map(|(at, _)| at)
+                        .collect();
+                    assert_eq!(found, wanted);
+                }
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod arguments;
 pub mod bundle;
 pub mod expect;
 pub mod fact;
+pub mod floor;
 pub mod plan;
 mod redis_server;
 mod remote;

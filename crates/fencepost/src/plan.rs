@@ -188,11 +188,15 @@ struct Drawing {
 
 impl Drawing {
     fn one<T: Drawable>(self, label: &str, range: &Draw<T>) -> T {
-        range.draw(&mut self.stream(label))
+        range
+            .only()
+            .unwrap_or_else(|| range.draw(&mut self.stream(label)))
     }
 
     fn choice<T: Copy + PartialEq>(self, label: &str, choice: &Choice<T>) -> T {
-        choice.draw(&mut self.stream(label))
+        choice
+            .only()
+            .unwrap_or_else(|| choice.draw(&mut self.stream(label)))
     }
 
     fn stream(self, label: &str) -> Stream {

@@ -151,7 +151,7 @@ fn touched(events: &[What]) -> Did {
 
 impl Resource {
     /// The reply, and what the history is to say of it.
-    fn carry_out(&self, request: &[Bytes]) -> (Reply, Vec<What>) {
+    pub(crate) fn carry_out(&self, request: &[Bytes]) -> (Reply, Vec<What>) {
         let arguments = Arguments::of(request);
         let done = match arguments.command().as_slice() {
             b"READ" => self.read(arguments),

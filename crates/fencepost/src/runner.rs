@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencepost_checker::history::{FORMAT, Header, Role};
 use fencepost_checker::{History, Verdict, judge};
 use fencepost_world::plan::NetworkPlan;
-use fencepost_world::{EngineKind, PlanError, World};
+use fencepost_world::{EngineKind, PlanError, Service, World};
 use redis_node::{Address, Config, Fsync, Persistence, ReplicationConfig};
 
 use crate::expect::{Judgement, Standing};
@@ -119,8 +119,22 @@ pub fn run(plan: &Plan, engine: EngineKind) -> History {
 /// If the plan contradicts itself, which [`Plan::draw`] never brings about.
 #[must_use]
 pub fn run_with<S: LockSystem>(plan: &Plan, engine: EngineKind, system: S) -> History {
+    run_all(plan, engine, system, |_, service| service)
+}
+
+/// Runs a plan with every server put into something else, by its place among the plan's hosts.
+pub(crate) fn run_through(plan: &Plan, engine: EngineKind, put: impl Put) -> History {
+    run_all(plan, engine, RedlockSystem::new(plan.system.clone()), put)
+}
+
+/// What a server is put into.
+pub(crate) trait Put: Fn(usize, Box<dyn Service>) -> Box<dyn Service> {}
+
+impl<F: Fn(usize, Box<dyn Service>) -> Box<dyn Service>> Put for F {}
+
+fn run_all<S: LockSystem>(plan: &Plan, engine: EngineKind, system: S, put: impl Put) -> History {
     let mut world = World::new(plan.world.clone(), engine).expect("a drawn plan is sound");
-    serve(plan, &mut world);
+    serve(plan, &mut world, put).expect("hosts are those of the plan");
     let (system, calls) = (Rc::new(system), Calls::default());
     for (place, client) in plan.clients.iter().enumerate() {
         let (own, system, calls) = (client.clone(), Rc::clone(&system), Rc::clone(&calls));
@@ -166,28 +180,26 @@ fn longest_latency(network: &NetworkPlan) -> Duration {
     links.fold(network.latency.max, Duration::max)
 }
 
-fn serve(plan: &Plan, world: &mut World) {
-    for host in &plan.world.hosts {
-        let served = match host.role {
-            Role::Node => world.serve(&host.name, RedisServer::new(config(plan, &host.name))),
-            Role::Resource => {
-                world.serve(&host.name, Resource::new(&host.name, plan.resource.clone()))
-            }
-            Role::Sequence => world.serve(&host.name, Sequence::default()),
-            Role::Sentinel => sentinel(plan, world, &host.name),
-            Role::Client => Ok(()),
+fn serve(plan: &Plan, world: &mut World, put: impl Put) -> Result<(), PlanError> {
+    for (place, host) in plan.world.hosts.iter().enumerate() {
+        let service: Box<dyn Service> = match host.role {
+            Role::Node => Box::new(RedisServer::new(config(plan, &host.name))),
+            Role::Resource => Box::new(Resource::new(&host.name, plan.resource.clone())),
+            Role::Sequence => Box::new(Sequence::default()),
+            Role::Sentinel => match &plan.system.failover {
+                Some(failover) => {
+                    let sentinel = Sentinel::new(&host.name, failover.sentinel.clone());
+                    let own = sentinel.clone();
+                    world.daemon(&host.name, move |host| sentinel::watch(host, own.clone()))?;
+                    Box::new(sentinel)
+                }
+                None => continue,
+            },
+            Role::Client => continue,
         };
-        served.expect("the host is one of the plan's");
+        world.serve(&host.name, put(place, service))?;
     }
-}
-
-fn sentinel(plan: &Plan, world: &mut World, host: &str) -> Result<(), PlanError> {
-    let Some(failover) = &plan.system.failover else {
-        return Ok(());
-    };
-    let sentinel = Sentinel::new(host, failover.sentinel.clone());
-    world.serve(host, sentinel.clone())?;
-    world.daemon(host, move |host| sentinel::watch(host, sentinel.clone()))
+    Ok(())
 }
 
 /// The first node begins as the primary of all others.
@@ -209,7 +221,7 @@ fn replication(failover: Option<&FailoverPlan>, host: &str) -> ReplicationConfig
     }
 }
 
-fn config(plan: &Plan, host: &str) -> Config {
+pub(crate) fn config(plan: &Plan, host: &str) -> Config {
     let node = &plan.node;
     let persistence = match (node.persistence, node.fsync) {
         (scenario::Persistence::None, _) => Persistence::None,

@@ -16,12 +16,14 @@ impl Core {
         let wall = self
             .reading(host, ClockKind::Wall)
             .saturating_add_signed(by_ns);
+        self.of(host).clock_was_hit.set(true);
         self.bend_clock(host, wall);
     }
 
     /// Both clocks run faster by so much, or slower again.
     pub(crate) fn drift_clock(&self, host: Host, ppm: i64) {
         let state = self.of(host);
+        state.clock_was_hit.set(true);
         state.rate_ppm.set(state.rate_ppm.get() + ppm);
         self.bend_clock(host, self.reading(host, ClockKind::Wall));
     }
@@ -52,11 +54,17 @@ impl Core {
         }
     }
 
-    /// From now on the clocks run at the true rate, and the wall clock shows true time.
+    /// From now on the clocks run at the true rate, and a wall clock that a fault has hit shows true time. One that has
+    /// but run at the rate of its own since the start is not set: that would be a step, a fault of which its plan may know
+    /// nothing.
     pub(crate) fn true_clock(&self, host: Host) {
         let state = self.of(host);
-        let wall = WALL_START + self.now().0;
-        if state.rate_ppm.get() != 0 || self.reading(host, ClockKind::Wall) != wall {
+        let shown = self.reading(host, ClockKind::Wall);
+        let wall = match state.clock_was_hit.get() {
+            true => WALL_START + self.now().0,
+            false => shown,
+        };
+        if state.rate_ppm.get() != 0 || shown != wall {
             state.rate_ppm.set(0);
             self.bend_clock(host, wall);
         }

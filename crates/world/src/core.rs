@@ -86,6 +86,8 @@ pub(crate) struct HostState {
     pub(crate) daemon: Option<Program>,
     /// How much faster than true time the clocks run, in parts per million, all faults together.
     pub(crate) rate_ppm: Cell<i64>,
+    /// A fault has changed the rate of its clocks, or stepped one.
+    pub(crate) clock_was_hit: Cell<bool>,
     /// The machine sleeps.
     pub(crate) suspended: Cell<bool>,
     /// The wall clock at the latest crash.
@@ -127,6 +129,7 @@ impl HostState {
             program,
             daemon,
             rate_ppm: Cell::new(host.rate_ppm),
+            clock_was_hit: Cell::new(false),
             suspended: Cell::new(false),
             crashed_at: Cell::new(WALL_START),
             starts_at: Cell::new(None),

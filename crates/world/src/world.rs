@@ -75,9 +75,9 @@ impl World {
     ///
     /// # Errors
     /// There is no such host.
-    pub fn serve(&mut self, host: &str, service: impl Service + 'static) -> Result<(), PlanError> {
+    pub fn serve(&mut self, host: &str, service: Box<dyn Service>) -> Result<(), PlanError> {
         let index = self.index(host)?;
-        self.services[index] = Some(Box::new(service));
+        self.services[index] = Some(service);
         Ok(())
     }
 

@@ -5,12 +5,13 @@
 //! other, it is not locked for ever. [`Wait`] says which calls make up one wait. Of a wait that began before the
 //! window only the part inside is judged. A caller that is stopped does not wait.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::calls::{Call, CallEnded, Wait, waits};
 use crate::cause;
 use crate::clock::Time;
-use crate::history::{Event, What};
+use crate::history::{Event, Name, What};
 use crate::property::Property;
 use crate::run::Run;
 use crate::span::{Position, Span, common, union, without};
@@ -25,8 +26,10 @@ pub(super) fn judge(run: &Run<'_>) -> Verdict {
             from: Position::first_of(healed.at.after(largest_ttl)),
             end: None,
         };
-        for wait in waits(&run.calls, bound(run)) {
-            judge_wait(run, healed, &window, &wait, &mut bench);
+        let held = Held::of(run);
+        let waits = waits(&run.calls, bound(run));
+        for wait in waits.iter().filter(|wait| wait.span.meets(&window)) {
+            judge_wait(run, healed, &window, wait, &held, &mut bench);
         }
     }
     bench.verdict(
@@ -41,11 +44,36 @@ fn healed<'a>(run: &Run<'a>) -> Option<&'a Event> {
     events.find(|event| matches!(event.what, What::HealBegun {}))
 }
 
-fn judge_wait(run: &Run<'_>, healed: &Event, window: &Span, wait: &Wait, bench: &mut Bench) {
+/// When somebody held a lease, by key.
+struct Held(BTreeMap<Name, Vec<Span>>);
+
+impl Held {
+    fn of(run: &Run<'_>) -> Self {
+        let mut spans: BTreeMap<Name, Vec<Span>> = BTreeMap::new();
+        for lease in &run.leases {
+            let of_key = spans.entry(lease.key.clone()).or_default();
+            of_key.push(lease.span);
+        }
+        let united = spans.into_iter().map(|(key, spans)| (key, union(spans)));
+        Self(united.collect())
+    }
+
+    fn key(&self, key: &Name) -> &[Span] {
+        self.0.get(key).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn judge_wait(
+    run: &Run<'_>,
+    healed: &Event,
+    window: &Span,
+    wait: &Wait,
+    held: &Held,
+    bench: &mut Bench,
+) {
     let judged = common(&[*window], &[wait.span]);
     let judged = common(&judged, run.reach.majority(&wait.client));
-    let held = run.leases.iter().filter(|lease| lease.key == wait.key);
-    let judged = without(&judged, &union(held.map(|lease| lease.span)));
+    let judged = without(&judged, held.key(&wait.key));
     let judged = without(
         &judged,
         &union(run.hosts.get(&wait.client).pauses.iter().copied()),

@@ -4,6 +4,8 @@
 //! A client has ended when its process died or its program came to its end. What it had sent may still arrive and give
 //! the key an expiry or remove it: then the key did not outlive it. A key that its node may have lost is not judged.
 
+use std::collections::BTreeMap;
+
 use crate::history::{Did, Event, Name, Role, What};
 use crate::keys::{Gone, Key, Made};
 use crate::property::Property;
@@ -27,9 +29,10 @@ pub(super) fn judge(run: &Run<'_>) -> Verdict {
             bench.exercised(|| example(event, node, key, sender));
         }
     }
+    let deaths = deaths(run);
     for key in run.keys.iter().filter(|key| locks.contains(&key.key)) {
-        if let Some((creator, death)) = outlived(run, key) {
-            bench.violation(|| immortal(key, creator, &death));
+        if let Some((creator, death)) = outlived(run, key, &deaths) {
+            bench.violation(|| immortal(key, creator, death));
         }
     }
     bench.verdict(Property::EveryKeyExpires, "no lock key was created")
@@ -41,13 +44,20 @@ struct Death<'a> {
     span: Span,
 }
 
+/// Ends of hosts, in order.
+type Deaths<'a> = BTreeMap<&'a Name, Vec<Death<'a>>>;
+
 /// The client that the key outlived without an expiry, and its end.
-fn outlived<'a>(run: &Run<'a>, key: &'a Key) -> Option<(&'a Name, Death<'a>)> {
+fn outlived<'a>(
+    run: &Run<'a>,
+    key: &'a Key,
+    deaths: &'a Deaths<'a>,
+) -> Option<(&'a Name, &'a Death<'a>)> {
     let creator = key.client.as_ref().filter(|_| key.made == Made::Created)?;
     if run.hosts.get(creator).role != Some(Role::Client) {
         return None;
     }
-    let death = deaths(run, creator).into_iter().find(|death| {
+    let death = deaths.get(creator)?.iter().find(|death| {
         let there = death.span.from.max(key.span.from);
         let for_ever = key
             .expiry(there)
@@ -60,28 +70,27 @@ fn outlived<'a>(run: &Run<'a>, key: &'a Key) -> Option<(&'a Name, Death<'a>)> {
     Some((creator, death))
 }
 
-fn deaths<'a>(run: &Run<'a>, client: &Name) -> Vec<Death<'a>> {
-    let mut deaths: Vec<Death<'a>> = Vec::new();
+fn deaths<'a>(run: &Run<'a>) -> Deaths<'a> {
+    let mut deaths = Deaths::new();
     for event in &run.history.events {
         let place = Position::from(event);
         match &event.what {
-            What::Crashed { host, .. } if host == client => {}
-            What::Finished { client: host } if host == client => {}
-            What::Started { host } if host == client => {
-                if let Some(last) = deaths.last_mut() {
+            What::Crashed { host, .. } | What::Finished { client: host } => {
+                deaths.entry(host).or_default().push(Death {
+                    of: event,
+                    span: Span {
+                        from: place,
+                        end: None,
+                    },
+                });
+            }
+            What::Started { host } => {
+                if let Some(last) = deaths.get_mut(host).and_then(|ends| ends.last_mut()) {
                     last.span.end.get_or_insert(place);
                 }
-                continue;
             }
-            _ => continue,
+            _ => {}
         }
-        deaths.push(Death {
-            of: event,
-            span: Span {
-                from: place,
-                end: None,
-            },
-        });
     }
     deaths
 }

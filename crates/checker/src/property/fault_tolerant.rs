@@ -8,24 +8,26 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::acquisitions::Attempted;
 use crate::calls::{Call, CallEnded};
 use crate::cause;
 use crate::history::{Attempt, Name, Operation};
 use crate::keys::{Key, Made};
 use crate::property::Property;
 use crate::run::Run;
-use crate::span::{Position, Span};
+use crate::span::{Index, Position, Span};
 use crate::text::{Seconds, list};
 use crate::verdict::{Bench, Verdict, Witness};
 
 pub(super) fn judge(run: &Run<'_>) -> Verdict {
     let mut bench = Bench::new();
+    let among = Among::of(run);
     let acquires = run
         .calls
         .iter()
         .filter(|call| call.operation == Operation::Acquire);
     for call in acquires {
-        if let Some(judged) = Judged::of(run, call) {
+        if let Some(judged) = Judged::of(&among, call) {
             if judged.failed(run) {
                 bench.violation(|| judged.failure(run));
             }
@@ -38,6 +40,57 @@ pub(super) fn judge(run: &Run<'_>) -> Verdict {
     )
 }
 
+/// What may stand in the way of a call, found by time.
+struct Among<'a> {
+    run: &'a Run<'a>,
+    attempts: Index,
+    leases: Index,
+    keys: Index,
+}
+
+impl<'a> Among<'a> {
+    fn of(run: &'a Run<'a>) -> Self {
+        let attempts = run.acquisitions.attempts.iter();
+        Self {
+            run,
+            attempts: Index::of(attempts.map(|attempt| attempt.span)),
+            leases: Index::of(run.leases.iter().map(|lease| lease.span)),
+            keys: Index::of(run.keys.iter().map(|key| key.span)),
+        }
+    }
+
+    fn attempts(&self, span: &'a Span) -> impl Iterator<Item = &Attempted> {
+        let meeting = self.attempts.meeting(span);
+        meeting.map(|index| &self.run.acquisitions.attempts[index])
+    }
+
+    fn has_rival(&self, call: &Call, span: &Span) -> bool {
+        let rivals = |client: &Name, key: &Name| *client != call.client && *key == call.key;
+        let mut leases = self
+            .leases
+            .meeting(span)
+            .map(|index| &self.run.leases[index]);
+        self.attempts(span)
+            .any(|attempt| rivals(&attempt.owner.client, &attempt.key))
+            || leases.any(|lease| rivals(&lease.owner.client, &lease.key))
+    }
+
+    /// The attempts that the call made.
+    fn own_attempts(&self, call: &Call, span: &Span) -> BTreeSet<Attempt> {
+        let theirs = self.attempts(span).filter(|attempt| {
+            attempt.owner.client == call.client
+                && attempt.key == call.key
+                && span.contains(attempt.span.from)
+        });
+        theirs.map(|attempt| attempt.owner.attempt).collect()
+    }
+
+    fn keys(&self, call: &Call, span: &Span) -> Vec<&Key> {
+        let meeting = self.keys.meeting(span).map(|index| &self.run.keys[index]);
+        meeting.filter(|key| key.key == call.key).collect()
+    }
+}
+
 /// A call that had all it needs.
 struct Judged<'a> {
     call: &'a Call,
@@ -48,7 +101,8 @@ struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    fn of(run: &'a Run<'_>, call: &'a Call) -> Option<Self> {
+    fn of(among: &Among<'a>, call: &'a Call) -> Option<Self> {
+        let run = among.run;
         let span = call.span();
         let end = match call.ended {
             CallEnded::Returned(end) => end,
@@ -57,16 +111,12 @@ impl<'a> Judged<'a> {
         };
         let lasted = end.at.since(call.begun.at);
         let undecided = call.ended == CallEnded::Out && call.won.is_none() && lasted <= bound(run);
-        if undecided || has_rival(run, call, &span) || was_stopped(run, call, &span) {
+        if undecided || among.has_rival(call, &span) || was_stopped(run, call, &span) {
             return None;
         }
-        let own = own_attempts(run, call, &span);
+        let own = among.own_attempts(call, &span);
         let mut nodes = run.reach.throughout(&call.client, &span);
-        let keys: Vec<&Key> = run
-            .keys
-            .iter()
-            .filter(|key| key.key == call.key && key.span.meets(&span))
-            .collect();
+        let keys = among.keys(call, &span);
         nodes.retain(|node| {
             keys.iter()
                 .all(|key| key.node != **node || is_own(key, call, &own))
@@ -118,31 +168,9 @@ impl<'a> Judged<'a> {
     }
 }
 
-fn has_rival(run: &Run<'_>, call: &Call, span: &Span) -> bool {
-    let tries = run.acquisitions.attempts.iter();
-    let mut tries = tries.map(|attempt| (&attempt.owner.client, &attempt.key, &attempt.span));
-    let leases = run.leases.iter();
-    let mut leases = leases.map(|lease| (&lease.owner.client, &lease.key, &lease.span));
-    let rivals = |(client, key, rival): (&Name, &Name, &Span)| {
-        *client != call.client && *key == call.key && rival.meets(span)
-    };
-    tries.any(rivals) || leases.any(rivals)
-}
-
 fn was_stopped(run: &Run<'_>, call: &Call, span: &Span) -> bool {
     let host = run.hosts.get(&call.client);
     host.pauses.iter().any(|pause| pause.meets(span))
-}
-
-/// The attempts that the call made.
-fn own_attempts(run: &Run<'_>, call: &Call, span: &Span) -> BTreeSet<Attempt> {
-    let attempts = run.acquisitions.attempts.iter();
-    let theirs = attempts.filter(|attempt| {
-        attempt.owner.client == call.client
-            && attempt.key == call.key
-            && span.contains(attempt.span.from)
-    });
-    theirs.map(|attempt| attempt.owner.attempt).collect()
 }
 
 /// Whether the key is one that the call itself made.

@@ -43,23 +43,26 @@ pub(super) fn judge(run: &Run<'_>) -> Verdict {
 }
 
 fn interleaving(run: &Run<'_>, bench: &mut Bench) {
-    // For each resource and key, the last operation of each acquisition, in order.
-    let mut orders: BTreeMap<(&Name, &Name), Vec<Reached<'_>>> = BTreeMap::new();
-    for operation in run.operations() {
-        let order = orders
-            .entry((operation.resource, operation.key))
-            .or_default();
-        let before = order
-            .iter()
-            .position(|one| one.by.owner == operation.by.owner);
-        if let Some(before) = before {
-            let own = order.remove(before);
-            if let Some(between) = order.get(before) {
+    let mut orders: BTreeMap<(&Name, &Name), LastOperations<'_>> = BTreeMap::new();
+    for (number, operation) in run.operations().enumerate() {
+        let place = (operation.resource, operation.key);
+        let order = orders.entry(place).or_default();
+        let before = order.of.insert(&operation.by.owner, number);
+        if let Some(own) = before.and_then(|before| order.by_number.remove(&before)) {
+            let after = before.unwrap_or_default()..;
+            if let Some((_, between)) = order.by_number.range(after).next() {
                 bench.exercised(|| example(&own, between, &operation));
             }
         }
-        order.push(operation);
+        order.by_number.insert(number, operation);
     }
+}
+
+/// The last operation of each acquisition at one resource and key.
+#[derive(Default)]
+struct LastOperations<'a> {
+    by_number: BTreeMap<usize, Reached<'a>>,
+    of: BTreeMap<&'a Owner, usize>,
 }
 
 fn example(first: &Reached<'_>, between: &Reached<'_>, second: &Reached<'_>) -> Witness {

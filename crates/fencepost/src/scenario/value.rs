@@ -177,6 +177,11 @@ impl<T: Drawable> Draw<T> {
         self.max
     }
 
+    /// The only value, if there is but one: then there is nothing to draw.
+    pub fn only(&self) -> Option<T> {
+        (self.min == self.max).then_some(self.min)
+    }
+
     /// One value of the range. A single value draws nothing from the stream.
     pub fn draw(&self, stream: &mut Stream) -> T {
         self.min.plus(stream.between(0, self.max.above(self.min)))
@@ -198,6 +203,14 @@ impl<T: Copy + PartialEq> Choice<T> {
     /// Whether it can come out as anything else.
     pub fn is_always(&self, value: T) -> bool {
         self.0.iter().all(|choice| *choice == value)
+    }
+
+    /// The only value, if there is but one: then there is nothing to draw.
+    pub fn only(&self) -> Option<T> {
+        match self.0[..] {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// One of the list. A single value draws nothing from the stream.

@@ -104,7 +104,7 @@ fn run(engine: EngineKind, plan: WorldPlan) -> Vec<(Time, String)> {
             starts: 0,
             waiting: Vec::new(),
         };
-        world.serve(name, talker).expect("it exists");
+        world.serve(name, Box::new(talker)).expect("it exists");
     }
     let own = Rc::clone(&log);
     let program = move |c1: Host| {

@@ -179,8 +179,12 @@ where
 {
     let results = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let mut world = World::new(plan, engine).expect("the plan is sound");
-    world.serve("n1", Counter::default()).expect("n1 exists");
-    world.serve("n2", Counter::default()).expect("n2 exists");
+    world
+        .serve("n1", Box::new(Counter::default()))
+        .expect("n1 exists");
+    world
+        .serve("n2", Box::new(Counter::default()))
+        .expect("n2 exists");
     let into = std::rc::Rc::clone(&results);
     let program = move |host| {
         let (into, run) = (std::rc::Rc::clone(&into), program(host));
