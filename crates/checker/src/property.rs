@@ -72,11 +72,14 @@ pub struct UnknownProperty {
 /// Give it a history that [`History::validate`] accepts. Of any other it says something, without a panic.
 #[must_use]
 pub fn judge(history: &History) -> Vec<Verdict> {
-    let run = Run::of(history);
-    Property::ALL
-        .iter()
-        .map(|property| property.judge(&run))
-        .collect()
+    judge_run(&Run::of(history))
+}
+
+/// [`judge`], where what the judges share is there already.
+#[must_use]
+pub fn judge_run(run: &Run<'_>) -> Vec<Verdict> {
+    let properties = Property::ALL.iter();
+    properties.map(|property| property.judge(run)).collect()
 }
 
 impl Property {

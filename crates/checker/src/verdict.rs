@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
 use crate::clock::Time;
+use crate::history::Name;
 use crate::property::Property;
 use crate::span::Position;
 
@@ -51,6 +53,10 @@ pub struct Witness {
     pub sentence: String,
     /// How it could come to that, where the history tells.
     pub cause: Option<String>,
+    /// The families of faults that the cause lays it on, such as `clock-step`; empty where it lies in the lock itself.
+    /// Derived for `mutual-exclusion` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Name>,
 }
 
 impl Witness {
@@ -67,11 +73,19 @@ impl Witness {
             events,
             sentence,
             cause: None,
+            faults: Vec::new(),
         }
     }
 
-    pub(crate) fn because(self, cause: Option<String>) -> Self {
-        Self { cause, ..self }
+    pub(crate) fn because(self, cause: Option<impl Into<Cause>>) -> Self {
+        let Some(Cause { sentence, faults }) = cause.map(Into::into) else {
+            return self;
+        };
+        Self {
+            cause: Some(sentence),
+            faults: faults.into_iter().collect(),
+            ..self
+        }
     }
 }
 

@@ -88,7 +88,11 @@ impl Judgement {
                 property: verdict.property,
                 expected,
                 outcome: verdict.outcome,
-                standing: standing(expected, verdict.outcome),
+                standing: if expect.min_schedules.is_some() {
+                    standing_of_one(expected, verdict.outcome)
+                } else {
+                    standing(expected, verdict.outcome)
+                },
             }
         };
         Self {
@@ -123,6 +127,62 @@ fn standing(expected: Option<Expectation>, outcome: Outcome) -> Standing {
     }
 }
 
+/// What one schedule of many says: a promise that must hold in all of them can be broken by one; whether anything is
+/// violated at least once, only all of them tell.
+fn standing_of_one(expected: Option<Expectation>, outcome: Outcome) -> Standing {
+    match (expected, outcome) {
+        (Some(Expectation::Holds), Outcome::Violated) => Standing::Otherwise,
+        (Some(Expectation::Vacuous), Outcome::Holds | Outcome::Violated) => Standing::Otherwise,
+        _ => Standing::AsExpected,
+    }
+}
+
+/// How often a property came out in which way, over many schedules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// In how many schedules it held.
+    pub holds: u64,
+    /// In how many it was violated.
+    pub violated: u64,
+    /// In how many nothing could have broken it.
+    pub vacuous: u64,
+}
+
+impl Tally {
+    /// Counts one schedule more.
+    pub fn add(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Holds => &mut self.holds,
+            Outcome::Violated => &mut self.violated,
+            Outcome::Vacuous => &mut self.vacuous,
+        } += 1;
+    }
+
+    /// How many schedules there were.
+    #[must_use]
+    pub const fn schedules(&self) -> u64 {
+        self.holds + self.violated + self.vacuous
+    }
+
+    /// What that is by what a random scenario expects; `None` where so few schedules say nothing yet.
+    #[must_use]
+    pub fn standing(&self, expected: Option<Expectation>, min_schedules: u64) -> Option<Standing> {
+        let enough = self.schedules() >= min_schedules;
+        match expected {
+            None | Some(Expectation::Any) => Some(Standing::AsExpected),
+            Some(Expectation::Holds) if self.violated > 0 => Some(Standing::Otherwise),
+            Some(Expectation::Holds) if self.holds > 0 => Some(Standing::AsExpected),
+            Some(Expectation::Violated) if self.violated > 0 => Some(Standing::AsExpected),
+            Some(Expectation::Violated) if enough && self.holds > 0 => Some(Standing::Otherwise),
+            Some(Expectation::Vacuous) if self.holds + self.violated > 0 => {
+                Some(Standing::Otherwise)
+            }
+            Some(Expectation::Vacuous) => Some(Standing::AsExpected),
+            Some(Expectation::Holds | Expectation::Violated) => enough.then_some(Standing::Vacuous),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +201,55 @@ mod tests {
         for (expected, codes) in table {
             let came = [Outcome::Holds, Outcome::Violated, Outcome::Vacuous]
                 .map(|came| standing(expected, came).exit_code());
+            assert_eq!(came, codes, "{expected:?}");
+        }
+    }
+
+    /// Holds, violated and vacuous in so many of ten schedules that are to be ten, and what that is.
+    #[test]
+    fn many_schedules_are_judged_together() {
+        use Expectation::{Holds, Vacuous, Violated};
+        let table = [
+            (Holds, [9, 1, 0], Some(Standing::Otherwise)),
+            (Holds, [1, 0, 9], Some(Standing::AsExpected)),
+            (Holds, [0, 0, 10], Some(Standing::Vacuous)),
+            (Holds, [0, 0, 9], None),
+            (Holds, [0, 1, 0], Some(Standing::Otherwise)),
+            (Violated, [9, 1, 0], Some(Standing::AsExpected)),
+            (Violated, [0, 1, 0], Some(Standing::AsExpected)),
+            (Violated, [10, 0, 0], Some(Standing::Otherwise)),
+            (Violated, [9, 0, 0], None),
+            (Violated, [0, 0, 10], Some(Standing::Vacuous)),
+            (Vacuous, [0, 0, 10], Some(Standing::AsExpected)),
+            (Vacuous, [1, 0, 9], Some(Standing::Otherwise)),
+        ];
+        for (expected, [holds, violated, vacuous], standing) in table {
+            let tally = Tally {
+                holds,
+                violated,
+                vacuous,
+            };
+            assert_eq!(
+                tally.standing(Some(expected), 10),
+                standing,
+                "{expected:?} {tally:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_schedule_of_a_random_scenario_breaks_a_promise_and_proves_none() {
+        use Expectation::{Any, Holds as H, Vacuous as N, Violated as V};
+        let table = [
+            (None, [0, 0, 0]),
+            (Some(Any), [0, 0, 0]),
+            (Some(H), [0, 1, 0]),
+            (Some(V), [0, 0, 0]),
+            (Some(N), [1, 1, 0]),
+        ];
+        for (expected, codes) in table {
+            let came = [Outcome::Holds, Outcome::Violated, Outcome::Vacuous]
+                .map(|came| standing_of_one(expected, came).exit_code());
             assert_eq!(came, codes, "{expected:?}");
         }
     }

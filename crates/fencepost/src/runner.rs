@@ -1,10 +1,13 @@
 //! From a plan to a history, and from a scenario and a seed to a judged outcome.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fencepost_checker::history::{FORMAT, Header, Role};
-use fencepost_checker::{History, Verdict, judge};
+use fencepost_checker::exposure::{Exposure, exposure};
+use fencepost_checker::history::{FORMAT, Header, Name, Role};
+use fencepost_checker::run::Run;
+use fencepost_checker::{History, Verdict, judge_run};
 use fencepost_world::plan::NetworkPlan;
 use fencepost_world::{EngineKind, PlanError, Service, World};
 use redis_node::{Address, Config, Fsync, Persistence, ReplicationConfig};
@@ -31,6 +34,8 @@ pub struct Outcome {
     pub history: History,
     /// How every property came out.
     pub verdicts: Vec<Verdict>,
+    /// Which faults took effect, and how many of them while somebody held a lock.
+    pub exposure: BTreeMap<Name, Exposure>,
     /// What that is, measured by what the scenario expects.
     pub judgement: Judgement,
 }
@@ -47,7 +52,8 @@ impl Outcome {
     /// Judges a history that is there already.
     #[must_use]
     pub fn judge(scenario: &Scenario, plan: Plan, engine: EngineKind, history: History) -> Self {
-        let verdicts = judge(&history);
+        let shared = Run::of(&history);
+        let (verdicts, exposure) = (judge_run(&shared), exposure(&shared));
         let facts = scenario
             .expect
             .facts
@@ -65,6 +71,7 @@ impl Outcome {
             engine,
             history,
             verdicts,
+            exposure,
             judgement,
         }
     }

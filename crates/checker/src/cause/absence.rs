@@ -172,7 +172,7 @@ fn still_held(run: &Run<'_>, lease: &Lease, other: &Owner, until: Position) -> O
     let mut decisions = run.acquisitions.decisions.iter().rev();
     let decision =
         decisions.find(|decision| decision.owner == *other && decision.place <= until)?;
-    let why = collision(run, decision, lease)?;
+    let why = collision(run, decision, lease)?.sentence;
     Some(format!(
         "the lease of {} was still running: {why}",
         lease.owner.client

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::acquisitions::{Decision, Owner};
+use crate::cause::Cause;
 use crate::cause::absence::{late_decision, stopped_for};
 use crate::cause::clocks::{Stray, loss};
 use crate::cause::failover::{copied, failed_over};
@@ -14,22 +15,29 @@ use crate::run::Run;
 use crate::span::Position;
 use crate::text::{Seconds, list};
 
+/// Families of faults, and what is a fault of nobody's plan but an operator's.
+pub(super) const STEP: &str = "clock-step";
+pub(super) const CRASH: &str = "crash";
+const OPERATOR: &str = "operator";
+
 /// Why `decision` falls inside `lease`.
-pub(crate) fn collision(run: &Run<'_>, decision: &Decision, lease: &Lease) -> Option<String> {
+pub(crate) fn collision(run: &Run<'_>, decision: &Decision, lease: &Lease) -> Option<Cause> {
     if is_born_expired(decision, &run.hosts) {
-        return late_decision(run, decision);
+        return late_decision(run, decision).map(Cause::from);
     }
     let (first, second) = in_order(run, &decision.owner, &lease.owner);
     let gone = |owner: &Owner, rival: &Owner| {
         let fates = fates(run, owner, rival, decision);
-        (!fates.is_empty()).then(|| told(run, owner, &fates, decision))
+        let causes = fates.iter().map(|met| cause(run, owner, met, decision));
+        causes.reduce(Cause::and)
     };
     taken_over(run, decision, &lease.owner)
+        .map(Cause::from)
         .or_else(|| gone(first, second))
         .or_else(|| failed_over(run, first, second, decision))
         // Who decides last may have been the first to set its keys.
         .or_else(|| gone(second, first))
-        .or_else(|| disjoint(run, first, second, decision))
+        .or_else(|| disjoint(run, first, second, decision).map(Cause::from))
 }
 
 /// Of two owners the one that acquired first, first.
@@ -169,15 +177,7 @@ fn disjoint(run: &Run<'_>, first: &Owner, second: &Owner, decision: &Decision) -
     })
 }
 
-fn told(run: &Run<'_>, first: &Owner, fates: &[Met<'_>], decision: &Decision) -> String {
-    let sentences: Vec<String> = fates
-        .iter()
-        .map(|met| sentence(run, first, met, decision))
-        .collect();
-    sentences.join("; ")
-}
-
-fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) -> String {
+fn cause(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) -> Cause {
     let (owner, nodes) = (&first.client, list(&met.nodes));
     match &met.fate {
         Fate::Removed {
@@ -193,64 +193,78 @@ fn sentence(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) ->
                 format!("the key of {owner}")
             };
             let by = named(by, *refused && by != owner);
-            format!("{by} {did} {whose} at {nodes} with {command}")
+            format!("{by} {did} {whose} at {nodes} with {command}").into()
         }
-        Fate::Dropped { family } => format!("{nodes} dropped the key of {owner} ({family})"),
-        Fate::Operated { command } => {
-            format!("an operator removed the key of {owner} at {nodes} with {command}")
+        Fate::Dropped { family } => {
+            Cause::from(format!("{nodes} dropped the key of {owner} ({family})"))
+                .laid_on(family.clone())
         }
-        Fate::Forgotten { how, stepped } => {
-            let crashed = match how {
-                Crash::Kill if met.nodes.len() > 1 => "were killed",
-                Crash::Kill => "was killed",
-                Crash::Power => "lost power",
-                Crash::Shutdown if met.nodes.len() > 1 => "were shut down",
-                Crash::Shutdown => "was shut down",
-            };
-            let copied = copied(run, &met.nodes, first, decision);
-            let lost = format!(
-                "{nodes} {crashed} and came back without the key of {owner} (persistence){copied}"
-            );
-            match stepped {
-                Some(Stray::Step(by)) => format!(
-                    "{lost}, after its wall clock had stepped forward by {}",
-                    Seconds(*by)
-                ),
-                _ => lost,
-            }
-        }
+        Fate::Operated { command } => Cause::from(format!(
+            "an operator removed the key of {owner} at {nodes} with {command}"
+        ))
+        .laid_on(OPERATOR),
+        Fate::Forgotten { how, stepped } => forgotten(run, first, met, (*how, *stepped), decision),
         Fate::ExpiredEarly {
             stray: Stray::Step(by),
-        } => {
-            format!(
-                "{nodes}'s wall clock stepped forward by {}, so the key of {owner} expired early",
-                Seconds(*by)
-            )
-        }
+        } => Cause::from(format!(
+            "{nodes}'s wall clock stepped forward by {}, so the key of {owner} expired early",
+            Seconds(*by)
+        ))
+        .laid_on(STEP),
         Fate::ExpiredEarly {
             stray: Stray::Rate(ppm),
         } => {
-            let fault = clock_fault(run, &met.nodes, decision.place);
-            format!(
-                "{nodes}'s wall clock runs fast by {ppm} ppm{fault}, so the key of {owner} expired early"
-            )
+            let family = clock_fault(run, &met.nodes, decision.place);
+            let cause = Cause::from(format!(
+                "{nodes}'s wall clock runs fast by {ppm} ppm{}, so the key of {owner} expired early",
+                bracketed(family)
+            ));
+            family.into_iter().cloned().fold(cause, Cause::laid_on)
         }
         Fate::ExpiredEarly {
             stray: Stray::Still(_),
         }
-        | Fate::Gone => {
-            format!(
-                "the key of {owner} was gone from {nodes} for a reason that the history does not show"
-            )
-        }
-        Fate::RanOut => outlasted(run, first, met, decision),
+        | Fate::Gone => format!(
+            "the key of {owner} was gone from {nodes} for a reason that the history does not show"
+        )
+        .into(),
+        Fate::RanOut => ran_out(run, first, &met.nodes, met.end, decision),
     }
 }
 
-/// The fault that changed the rate of a clock, if the history has one.
-fn clock_fault<T: AsRef<str>>(run: &Run<'_>, hosts: &[T], until: Position) -> String {
+fn forgotten(
+    run: &Run<'_>,
+    first: &Owner,
+    met: &Met<'_>,
+    (how, stepped): (Crash, Option<Stray>),
+    decision: &Decision,
+) -> Cause {
+    let (owner, nodes) = (&first.client, list(&met.nodes));
+    let crashed = match how {
+        Crash::Kill if met.nodes.len() > 1 => "were killed",
+        Crash::Kill => "was killed",
+        Crash::Power => "lost power",
+        Crash::Shutdown if met.nodes.len() > 1 => "were shut down",
+        Crash::Shutdown => "was shut down",
+    };
+    let copied = copied(run, &met.nodes, first, decision);
+    let lost =
+        format!("{nodes} {crashed} and came back without the key of {owner} (persistence){copied}");
+    match stepped {
+        Some(Stray::Step(by)) => Cause::from(format!(
+            "{lost}, after its wall clock had stepped forward by {}",
+            Seconds(by)
+        ))
+        .laid_on(STEP),
+        _ => lost.into(),
+    }
+    .laid_on(CRASH)
+}
+
+/// The family of the fault that changed the rate of a clock, if the history has one.
+fn clock_fault<'a, T: AsRef<str>>(run: &Run<'a>, hosts: &[T], until: Position) -> Option<&'a Name> {
     let mut events = run.history.events.iter().rev();
-    let family = events.find_map(|event| match &event.what {
+    events.find_map(|event| match &event.what {
         What::Fault {
             family, hosts: hit, ..
         } if matches!(&**family, "clock-drift" | "clock-slew")
@@ -262,13 +276,11 @@ fn clock_fault<T: AsRef<str>>(run: &Run<'_>, hosts: &[T], until: Position) -> St
             Some(family)
         }
         _ => None,
-    });
-    family.map_or_else(String::new, |family| format!(" ({family})"))
+    })
 }
 
-/// The keys lived as long as they were meant to, so it is the holder who counted its lease too long.
-fn outlasted(run: &Run<'_>, first: &Owner, met: &Met<'_>, decision: &Decision) -> String {
-    ran_out(run, first, &met.nodes, met.end, decision)
+fn bracketed(family: Option<&Name>) -> String {
+    family.map_or_else(String::new, |family| format!(" ({family})"))
 }
 
 /// How it came that the keys of `first` at `nodes` ran out at `end` and it went on.
@@ -278,7 +290,7 @@ pub(super) fn ran_out(
     nodes: &[&str],
     end: Option<Time>,
     decision: &Decision,
-) -> String {
+) -> Cause {
     let (owner, nodes) = (&first.client, list(nodes));
     let end = end.map_or_else(String::new, |end| format!(" at {end}"));
     let ran_out = format!("its key at {nodes} ran out{end}");
@@ -290,7 +302,7 @@ pub(super) fn ran_out(
         .rev()
         .filter(|one| one.owner == *first && one.place <= decision.place);
     let Some(held) = before.next() else {
-        return format!("{owner} held on after {ran_out}");
+        return format!("{owner} held on after {ran_out}").into();
     };
     let began = run
         .acquisitions
@@ -301,29 +313,39 @@ pub(super) fn ran_out(
     if held.deadline.is_none() {
         let away = stopped_for(host, began, decision.place.at)
             .map_or_else(String::new, |away| format!("{owner} {away}; "));
-        return format!("{away}its lock states no deadline, and {ran_out}");
+        return format!("{away}its lock states no deadline, and {ran_out}").into();
     }
     let clock = match held.clock {
         ClockKind::Monotonic => "monotonic",
         ClockKind::Wall => "wall",
     };
     match loss(host, held.clock, began, decision.place.at) {
-        Some(Stray::Step(by)) => format!(
+        Some(Stray::Step(by)) => Cause::from(format!(
             "{owner}'s {clock} clock stepped back by {}, while {ran_out}",
             Seconds(by)
-        ),
+        ))
+        .laid_on(STEP),
         Some(Stray::Still(long)) => {
             let suspended = !host.stopped(began, decision.place.at).is_zero();
-            let suspended = if suspended { " (suspend)" } else { "" };
-            format!(
-                "{owner}'s {clock} clock stood still for {}{suspended}, while {ran_out}",
+            let suspended_by = if suspended { " (suspend)" } else { "" };
+            let cause = Cause::from(format!(
+                "{owner}'s {clock} clock stood still for {}{suspended_by}, while {ran_out}",
                 Seconds(long)
-            )
+            ));
+            if suspended {
+                cause.laid_on("suspend")
+            } else {
+                cause
+            }
         }
         Some(Stray::Rate(ppm)) => {
-            let fault = clock_fault(run, &[owner], decision.place);
-            format!("{owner}'s {clock} clock runs slow by {ppm} ppm{fault}, while {ran_out}")
+            let family = clock_fault(run, &[owner], decision.place);
+            let cause = Cause::from(format!(
+                "{owner}'s {clock} clock runs slow by {ppm} ppm{}, while {ran_out}",
+                bracketed(family)
+            ));
+            family.into_iter().cloned().fold(cause, Cause::laid_on)
         }
-        None => format!("{owner} counted its lease longer than its key lived: {ran_out}"),
+        None => format!("{owner} counted its lease longer than its key lived: {ran_out}").into(),
     }
 }

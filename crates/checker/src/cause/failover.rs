@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::acquisitions::{Decision, Owner};
+use crate::cause::Cause;
 use crate::cause::clocks::{Stray, gain};
-use crate::cause::collision::ran_out;
+use crate::cause::collision::{CRASH, STEP, ran_out};
 use crate::clock::{ClockKind, Time};
 use crate::history::{Crash, Name, What};
 use crate::keys::{Gone, Key, Made};
@@ -18,7 +19,7 @@ pub(super) fn failed_over(
     first: &Owner,
     second: &Owner,
     decision: &Decision,
-) -> Option<String> {
+) -> Option<Cause> {
     let of = |owner: &Owner, before: Position| {
         let mut keys = run.keys.iter().rev();
         let client = owner.client.clone();
@@ -34,14 +35,14 @@ pub(super) fn failed_over(
     let promoted = promoted(run, &rival.node, rival.span.from)?;
     let (owner, old, new) = (&first.client, &home.node, &rival.node);
     if promoted < home.span.from {
-        return Some(format!(
+        return Some(failover(format!(
             "{new} had been promoted while {old} went on as a primary, where {owner} made its key"
-        ));
+        )));
     }
     let Some(copy) = copy(run, home, new, rival.span.from) else {
-        return Some(format!(
+        return Some(failover(format!(
             "{new} was promoted without the key of {owner}, which {old} had not replicated"
-        ));
+        )));
     };
     let renewed = |key: &Key| {
         key.expiries
@@ -53,7 +54,7 @@ pub(super) fn failed_over(
     };
     if renewed(home) > renewed(copy) {
         let last = home.expiries.last().map(|expiry| expiry.said);
-        return Some(if last > Some(promoted) {
+        return Some(failover(if last > Some(promoted) {
             format!(
                 "{new} was promoted while {old} went on as a primary, where {owner} renewed its key"
             )
@@ -61,7 +62,7 @@ pub(super) fn failed_over(
             format!(
                 "{new} was promoted without the renewal of {owner}, which {old} had not replicated"
             )
-        });
+        }));
     }
     match copy.gone {
         Gone::Copied | Gone::Resynced | Gone::Lost => emptied(run, home, copy),
@@ -72,6 +73,11 @@ pub(super) fn failed_over(
         }
         _ => None,
     }
+}
+
+/// What the promotion of another node brought about.
+fn failover(sentence: String) -> Cause {
+    Cause::from(sentence).laid_on("failover")
 }
 
 /// When the node was promoted last before a place.
@@ -94,16 +100,17 @@ fn copy<'a>(run: &'a Run<'_>, home: &Key, node: &Name, before: Position) -> Opti
 }
 
 /// The primary had lost the key, and its replica followed.
-fn emptied(run: &Run<'_>, home: &Key, copy: &Key) -> Option<String> {
+fn emptied(run: &Run<'_>, home: &Key, copy: &Key) -> Option<Cause> {
     let gone = copy.span.end?;
     let mut downs = run.hosts.get(&home.node).downs.iter().rev();
     let (_, how) = downs.find(|(down, _)| (home.span.from..gone).contains(&down.from))?;
     let how = went_down(*how);
     let owner = home.client.as_ref()?;
     let (old, new) = (&home.node, &copy.node);
-    Some(format!(
+    let sentence = format!(
         "{old} {how} and came back without the key of {owner} (persistence), and {new} copied that"
-    ))
+    );
+    Some(Cause::from(sentence).laid_on(CRASH))
 }
 
 /// What became of one node that is down.
@@ -116,21 +123,23 @@ pub(super) fn went_down(how: Crash) -> &'static str {
 }
 
 /// A replica judges expiry by its own clock, once it is a primary.
-fn ran_out_early(run: &Run<'_>, home: &Key, copy: &Key, owner: &Name) -> Option<String> {
+fn ran_out_early(run: &Run<'_>, home: &Key, copy: &Key, owner: &Name) -> Option<Cause> {
     let end = copy.span.end?.at;
     if end.after(Duration::from_millis(1)) >= home.true_end(&run.hosts)? {
         return None;
     }
     let (node, host) = (&copy.node, run.hosts.get(&copy.node));
-    // What the clock had gained before the copy came counts as well.
-    let strayed = match gain(host, ClockKind::Wall, Time::ZERO, end)? {
-        Stray::Step(by) => format!("stepped forward by {}", Seconds(by)),
-        Stray::Rate(ppm) => format!("runs fast by {ppm} ppm"),
-        Stray::Still(_) => return None,
+    let early = |strayed: String| {
+        Cause::from(format!(
+            "{node}'s wall clock {strayed}, so its copy of the key of {owner} expired early"
+        ))
     };
-    Some(format!(
-        "{node}'s wall clock {strayed}, so its copy of the key of {owner} expired early"
-    ))
+    // What the clock had gained before the copy came counts as well.
+    match gain(host, ClockKind::Wall, Time::ZERO, end)? {
+        Stray::Step(by) => Some(early(format!("stepped forward by {}", Seconds(by))).laid_on(STEP)),
+        Stray::Rate(ppm) => Some(early(format!("runs fast by {ppm} ppm"))),
+        Stray::Still(_) => None,
+    }
 }
 
 /// `, and n2 copied that` for the replicas that had the key of an owner from these nodes and gave it up with them.

@@ -529,3 +529,35 @@ fn tokens_that_did_not_grow() {
         ],
     );
 }
+
+/// What a violation is laid on, beside its sentence.
+#[track_caller]
+fn laid_on(text: &str, faults: &[&str]) {
+    let verdict = story(text).verdict(MutualExclusion);
+    let found: Vec<&str> = verdict.witnesses[0]
+        .faults
+        .iter()
+        .map(|name| &**name)
+        .collect();
+    assert_eq!(found, faults, "{:?}", verdict.witnesses[0].cause);
+}
+
+#[test]
+fn families_of_faults_are_named() {
+    laid_on(&n3_fails("5s n3 loses-power\n6s n3 starts"), &["crash"]);
+    laid_on(
+        &n3_fails("5s n3 crashes\n6s n3 clock steps +90s\n7s n3 starts"),
+        &["clock-step", "crash"],
+    );
+    laid_on(
+        &n3_fails("5s n3 clock steps +30s\n5s n3 - expired of=c1"),
+        &["clock-step"],
+    );
+    laid_on(
+        &n3_fails("5s n3 suffers flush\n5s n3 DEL deleted of=c1"),
+        &["flush"],
+    );
+    laid_on(&n3_fails("5s n3 DEL deleted of=c1"), &["operator"]);
+    // The lock's own doing.
+    laid_on(&n3_fails("5s n3 DEL by c2 deleted of=c1"), &[]);
+}

@@ -11,6 +11,7 @@ mod clocks;
 mod deadlock_free;
 mod every_key_expires;
 mod exclusive_access;
+mod exposure;
 mod failovers;
 mod fault_tolerant;
 mod fencing_monotonic;

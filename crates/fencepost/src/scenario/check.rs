@@ -647,19 +647,43 @@ pub(super) fn swarm(file: &File, hosts: &Hosts) -> Checked<Option<Swarm>> {
 
 /// What is expected: names of properties, and facts.
 pub(super) fn expect(file: &File, hosts: &Hosts, source: &str) -> Checked<Expect> {
-    let mut expect = Expect::default();
+    let mut expect = Expect {
+        min_schedules: min_schedules(file)?,
+        ..Expect::default()
+    };
     for (name, expectation) in &file.expect.properties {
         let property = crate::expect::property(name.get_ref()).ok_or_else(|| {
-            let known = crate::expect::property_names().chain(["facts"]);
+            let known = crate::expect::property_names().chain(["facts", "min-schedules"]);
             Problem::unknown(name.span(), "property", name.get_ref(), known)
         })?;
         expect.properties.insert(property, *expectation);
     }
     for text in &file.expect.facts {
+        if expect.min_schedules.is_some() {
+            return Err(Problem {
+                help: Some("leave out the facts, or `[swarm]` and `min-schedules`".to_owned()),
+                ..Problem::new(
+                    text.span(),
+                    "a random scenario has no facts: they speak of what happens in every schedule",
+                )
+            });
+        }
         let locate = |problem: TextProblem| problem.locate(text, source);
         expect
             .facts
             .push(Fact::parse(text.get_ref(), hosts).map_err(locate)?);
     }
     Ok(expect)
+}
+
+/// A scenario with random faults is a random one even if it does not say from how many schedules on it is judged.
+fn min_schedules(file: &File) -> Checked<Option<u64>> {
+    match &file.expect.min_schedules {
+        Some(few) if *few.get_ref() == 0 => Err(Problem::new(
+            few.span(),
+            "from 1 schedule on at least, not 0",
+        )),
+        Some(number) => Ok(Some(*number.get_ref())),
+        None => Ok(file.swarm.is_some().then_some(1)),
+    }
 }

@@ -327,6 +327,9 @@ pub enum LockValue {
     Random,
     /// The wall clock in microseconds and the client's name, which 002 calls simpler and less safe.
     TimeAndId,
+    /// The client's name, the same for all of its attempts: wrong, because a request of an attempt that is over is then a
+    /// request of the next one, too.
+    Id,
 }
 
 /// Whether and how a holder renews its lock.
@@ -739,10 +742,11 @@ pub enum Expectation {
     Any,
 }
 
-/// `[expect]`: properties by name, and `facts`.
+/// `[expect]`: properties by name, `facts` and `min-schedules`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExpectTable {
     pub(super) facts: Vec<Spanned<String>>,
+    pub(super) min_schedules: Option<Spanned<u64>>,
     pub(super) properties: BTreeMap<Spanned<String>, Expectation>,
 }
 
@@ -764,10 +768,10 @@ impl<'de> Visitor<'de> for ExpectVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ExpectTable, A::Error> {
         let mut table = ExpectTable::default();
         while let Some(key) = map.next_key::<Spanned<String>>()? {
-            if key.get_ref() == "facts" {
-                table.facts = map.next_value()?;
-            } else {
-                table.properties.insert(key, map.next_value()?);
+            match key.get_ref().as_str() {
+                "facts" => table.facts = map.next_value()?,
+                "min-schedules" => table.min_schedules = Some(map.next_value()?),
+                _ => _ = table.properties.insert(key, map.next_value()?),
             }
         }
         Ok(table)

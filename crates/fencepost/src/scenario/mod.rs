@@ -107,6 +107,10 @@ pub struct Expect {
     pub properties: BTreeMap<Property, Expectation>,
     /// What must have happened, or the run shows nothing.
     pub facts: Vec<Fact>,
+    /// Of a random scenario, from how many schedules on it is judged whether anything was violated, or put to the test,
+    /// at least once; 1 if a file with a `[swarm]` does not say. A scripted scenario has none: it comes out the same in
+    /// every schedule.
+    pub min_schedules: Option<u64>,
 }
 
 /// A fault, before its values are drawn.

@@ -50,7 +50,7 @@ impl Entropy for HostEntropy {
     }
 }
 
-/// What lock values are made of: a host's random stream, or its wall clock and its name.
+/// What lock values are made of: a host's random stream, its wall clock and its name, or its name alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LockEntropy {
     pub(super) host: Host,
@@ -60,13 +60,17 @@ pub(super) struct LockEntropy {
 impl Entropy for LockEntropy {
     fn fill(&self, bytes: &mut [u8]) {
         self.host.fill(bytes);
-        if self.value == LockValue::TimeAndId && bytes.len() == redlock::Value::LENGTH {
-            let micros = self.host.reading(ClockKind::Wall) / 1_000;
-            let id = Sha256::digest(self.host.name().as_bytes());
-            let (time, client) = bytes.split_at_mut(size_of::<u64>());
-            time.copy_from_slice(&micros.to_be_bytes());
-            client.copy_from_slice(&id[..client.len()]);
+        if self.value == LockValue::Random || bytes.len() != redlock::Value::LENGTH {
+            return;
         }
+        let (time, client) = bytes.split_at_mut(size_of::<u64>());
+        let micros = match self.value {
+            LockValue::TimeAndId => self.host.reading(ClockKind::Wall) / 1_000,
+            _ => 0,
+        };
+        time.copy_from_slice(&micros.to_be_bytes());
+        let id = Sha256::digest(self.host.name().as_bytes());
+        client.copy_from_slice(&id[..client.len()]);
     }
 }
 
