@@ -196,6 +196,10 @@ impl Service for Recorder {
         self.service.stall(now, stalled);
     }
 
+    fn take_closed(&mut self) -> Vec<ConnectionId> {
+        self.service.take_closed()
+    }
+
     fn protocol(&self, connection: ConnectionId) -> Protocol {
         self.service.protocol(connection)
     }

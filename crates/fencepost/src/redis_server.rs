@@ -6,11 +6,15 @@ use bytes::Bytes;
 use fencepost_checker::history::Crash;
 use fencepost_world::{Host, Service};
 use redis_node::{
-    Address, Config, ConnectionId, Did, Disk, Effects, LinkId, Lua, Node, Protocol, Stop, UnixTime,
+    Address, Config, ConnectionId, Did, Disk, Effects, LinkId, Lua, Node, Protocol, Stop, Touch,
+    UnixTime,
 };
 
 /// The operator's connection; those of clients count from 1.
 const OPERATOR: ConnectionId = ConnectionId(0);
+
+/// Keys that leave by the maxmemory policy leave on this one.
+const EVICTION: ConnectionId = ConnectionId(u64::MAX);
 
 /// Until somebody says that the disk answers again.
 const FOREVER: UnixTime = UnixTime(u64::MAX);
@@ -45,7 +49,20 @@ impl RedisServer {
 
 impl RedisServer {
     fn with(&mut self, act: impl FnOnce(&mut Node) -> Effects) -> Effects {
-        self.node.as_mut().map_or_else(Effects::default, act)
+        let mut effects = self.node.as_mut().map_or_else(Effects::default, act);
+        let waited = effects.delayed.iter();
+        for eviction in waited.filter(|delayed| delayed.connection == EVICTION) {
+            say_evicted(&mut effects.touches[eviction.touches.clone()]);
+        }
+        effects
+    }
+}
+
+fn say_evicted(touches: &mut [Touch]) {
+    for touch in touches {
+        if touch.did == Did::Deleted {
+            touch.did = Did::Evicted;
+        }
     }
 }
 
@@ -81,9 +98,7 @@ impl Service for RedisServer {
     }
 
     fn handle(&mut self, now: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
-        self.node.as_mut().map_or_else(Effects::default, |node| {
-            node.handle(now, connection, request)
-        })
+        self.with(|node| node.handle(now, connection, request))
     }
 
     fn next_deadline(&self) -> Option<UnixTime> {
@@ -91,9 +106,7 @@ impl Service for RedisServer {
     }
 
     fn tick(&mut self, now: UnixTime) -> Effects {
-        self.node
-            .as_mut()
-            .map_or_else(Effects::default, |node| node.tick(now))
+        self.with(|node| node.tick(now))
     }
 
     fn link_opened(&mut self, now: UnixTime, link: LinkId, peer: &Address) -> Effects {
@@ -115,25 +128,22 @@ impl Service for RedisServer {
     }
 
     fn operate(&mut self, now: UnixTime, command: &[Bytes]) -> Effects {
-        let Some(node) = &mut self.node else {
-            return Effects::default();
-        };
         match command {
             // What the maxmemory policy would do, at a moment of the scenario's choice.
             [name, key] if name.eq_ignore_ascii_case(b"EVICT") => {
                 let delete = [Bytes::from_static(b"DEL"), key.clone()];
-                let mut effects = node.handle(now, OPERATOR, &delete);
-                for touch in effects
-                    .touches
-                    .iter_mut()
-                    .filter(|touch| touch.did == Did::Deleted)
-                {
-                    touch.did = Did::Evicted;
+                let mut effects = self.with(|node| node.handle(now, EVICTION, &delete));
+                if !effects.kept {
+                    say_evicted(&mut effects.touches);
                 }
                 effects
             }
-            _ => node.handle(now, OPERATOR, command),
+            _ => self.with(|node| node.handle(now, OPERATOR, command)),
         }
+    }
+
+    fn take_closed(&mut self) -> Vec<ConnectionId> {
+        self.node.as_mut().map_or_else(Vec::new, Node::take_closed)
     }
 
     fn protocol(&self, connection: ConnectionId) -> Protocol {

@@ -21,6 +21,9 @@ pub struct Effects {
     /// Requests that had to wait and were carried out in this call, in order: while the node stood still, or behind
     /// a `WAIT`. The request that the call brought is not among them, unless it waited first.
     pub delayed: Vec<Delayed>,
+    /// The request that the call brought has to wait, or was the last of `delayed`: whatever else is among the touches
+    /// is the node's own doing.
+    pub kept: bool,
     /// The process ends by itself, by `SHUTDOWN` or because its disk refuses: call [`crate::Node::stop`] with this.
     pub exit: Option<Stop>,
 }
@@ -52,6 +55,7 @@ impl Effects {
                 }
             }));
         self.close |= later.close;
+        self.kept |= later.kept;
         self.exit = later.exit.or(self.exit);
     }
 }

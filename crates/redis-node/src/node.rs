@@ -144,7 +144,10 @@ impl Node {
         }
         if self.replication.holds_up(connection) {
             self.replication.put_off(connection, request);
-            return Effects::default();
+            return Effects {
+                kept: true,
+                ..Effects::default()
+            };
         }
         let effects = self.run(now, connection, request);
         self.conclude(now, effects)

@@ -117,10 +117,13 @@ impl Node {
             self.sleep.disconnected(connection);
             return Effects {
                 close: true,
+                kept: true,
                 ..Effects::default()
             };
         }
-        self.wake(now)
+        let mut effects = self.wake(now);
+        effects.kept = true;
+        effects
     }
 
     /// Answers what was held back and acts on what arrived since, if it is time.

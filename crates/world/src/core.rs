@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fencepost_checker::history::{Attempt, EndReason, Event, Name, Role, What};
 use fencepost_checker::{ClockKind, Segment, Time};
-use redis_node::UnixTime;
+use redis_node::{ConnectionId, UnixTime};
 
 use crate::director::Director;
 use crate::engine::Engine;
@@ -100,6 +100,8 @@ pub(crate) struct HostState {
     pub(crate) tick: Cell<u64>,
     /// When the newest deadline in the queue is due.
     pub(crate) tick_at: Cell<Option<Time>>,
+    /// Clients whose command met a key and is not answered yet, once for each such command.
+    pub(crate) owed: RefCell<Vec<ConnectionId>>,
 }
 
 impl HostState {
@@ -136,6 +138,7 @@ impl HostState {
             finished: Cell::new(false),
             tick: Cell::new(0),
             tick_at: Cell::new(None),
+            owed: RefCell::default(),
         }
     }
 }
@@ -163,7 +166,8 @@ pub(crate) struct Core {
     pub(crate) values: RefCell<BTreeMap<(Host, Bytes), Attempt>>,
     /// Who created the keys of a node.
     pub(crate) creators: RefCell<Creators>,
-    connections: Cell<u64>,
+    /// Who opened the connections, the first of which is number 1; those that are closed are not forgotten.
+    connections: RefCell<Vec<Host>>,
     /// How many clients' programs have not come to their end.
     running: Cell<usize>,
     /// The run ends here.
@@ -191,7 +195,7 @@ impl Core {
             attempts: Cell::new(0),
             values: RefCell::default(),
             creators: RefCell::default(),
-            connections: Cell::new(0),
+            connections: RefCell::default(),
             running: Cell::new(0),
             limit: Cell::new(Time::ZERO.after(plan.horizon)),
             polls_before: Cell::new(0),
@@ -246,9 +250,17 @@ impl Core {
         self.of(host).entropy.borrow_mut().fill(bytes);
     }
 
-    pub(crate) fn next_connection(&self) -> u64 {
-        self.connections.set(self.connections.get() + 1);
-        self.connections.get()
+    /// The number of a new connection, which `opener` opens.
+    pub(crate) fn next_connection(&self, opener: Host) -> u64 {
+        let mut connections = self.connections.borrow_mut();
+        connections.push(opener);
+        connections.len() as u64
+    }
+
+    /// Whose connection it is, also when it is closed already; `None` for number 0, which is nobody's.
+    pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<Host> {
+        let index = usize::try_from(connection.0.checked_sub(1)?).ok()?;
+        self.connections.borrow().get(index).copied()
     }
 
     // ---- time ----

@@ -56,6 +56,7 @@ impl Core {
         } else {
             Process::Down
         });
+        state.owed.borrow_mut().clear();
         self.executor.doom(host);
         if let Some(service) = &state.service {
             service.borrow_mut().stop(how, self.wall(host));

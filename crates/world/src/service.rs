@@ -15,7 +15,7 @@ pub trait Service {
     fn boot(&mut self, now: UnixTime);
     /// The process ends. What it had not stored is lost.
     fn stop(&mut self, how: Crash, now: UnixTime);
-    /// A client connected.
+    /// A client connected. Connections are numbered from 1, so that a service may use 0 for its operator.
     fn connected(&mut self, connection: ConnectionId, peer: Host);
     /// The connection ended.
     fn disconnected(&mut self, connection: ConnectionId);
@@ -44,6 +44,11 @@ pub trait Service {
     /// Carries out a command of the operator; nobody reads the reply.
     fn operate(&mut self, _now: UnixTime, _command: &[Bytes]) -> Effects {
         Effects::default()
+    }
+    /// The connections that the service has closed on its own since the last question, after what it sent to them; it
+    /// has forgotten them.
+    fn take_closed(&mut self) -> Vec<ConnectionId> {
+        Vec::new()
     }
     /// The disk stops answering, or answers again.
     fn stall(&mut self, _now: UnixTime, _stalled: bool) {}

@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use fencepost_checker::ClockKind;
-use fencepost_checker::history::{Attempt, Creator, Did, Name, Role, What};
-use redis_node::{Address, ConnectionId, Effects, LinkEffect, LinkId, Reply, Touch, UnixTime};
+use fencepost_checker::history::{Attempt, Crash, Creator, Did, Name, Role, What};
+use redis_node::{
+    Address, ConnectionId, Delayed, Effects, LinkEffect, LinkId, Reply, Stop, Touch, UnixTime,
+};
 
 use crate::core::{Core, Process, text};
 use crate::host::Host;
@@ -25,11 +27,17 @@ pub(crate) struct Request<'a> {
 #[derive(Default)]
 pub(crate) struct Answered {
     /// To the connection that it came on, in order.
-    pub(crate) replies: Vec<(ConnectionId, Reply)>,
-    /// Whether it met a key.
-    pub(crate) keyed: bool,
+    pub(crate) replies: Vec<Outgoing>,
     /// Whether the connection is closed afterwards.
     pub(crate) close: bool,
+}
+
+/// A reply that is to be sent to a client.
+pub(crate) struct Outgoing {
+    pub(crate) connection: ConnectionId,
+    pub(crate) reply: Reply,
+    /// Whether it answers a command that met a key.
+    pub(crate) keyed: bool,
 }
 
 /// Whose doing it was.
@@ -42,7 +50,7 @@ enum Doer<'a> {
 
 impl Core {
     /// Carries out a request and returns what is to be answered. A command that met a key is an event that faults can be
-    /// set on.
+    /// set on; so is one that had to wait, when its time comes.
     pub(crate) fn serve(&self, request: &Request<'_>) -> Answered {
         let server = request.server;
         let Some(service) = &self.of(server).service else {
@@ -52,20 +60,11 @@ impl Core {
         let effects = service
             .borrow_mut()
             .handle(now, request.connection, request.arguments);
-        let keyed = !effects.touches.is_empty();
-        self.record_touches(server, Doer::Client(request), &effects);
-        if keyed {
-            self.notify(server, "applied", Some(request.peer));
-        }
-        let (own, others) = effects
-            .replies
-            .into_iter()
-            .partition(|(to, _)| *to == request.connection);
-        self.carry(server, others, effects.links);
+        let close = effects.close;
+        let own = self.take_effects(server, Doer::Client(request), effects);
         Answered {
             replies: own,
-            keyed,
-            close: effects.close,
+            close,
         }
     }
 
@@ -85,27 +84,116 @@ impl Core {
             return;
         };
         let effects = act(service.borrow_mut().as_mut(), self.wall(host));
+        self.take_effects(host, doer, effects);
+    }
+
+    /// Writes down what a turn of a service did, lets faults strike, and sends what is to be sent. Returns the replies to
+    /// the client whose request it was.
+    ///
+    /// A turn is one step: a fault that is set on one of its commands strikes when all of them are applied and none is
+    /// answered.
+    fn take_effects(&self, host: Host, doer: Doer<'_>, effects: Effects) -> Vec<Outgoing> {
         self.record_touches(host, doer, &effects);
-        self.carry(host, effects.replies.into_vec(), effects.links);
+        self.announce(host, doer, &effects);
+        let asker = match doer {
+            Doer::Client(request) => Some(request.connection),
+            Doer::Operator(_) | Doer::Itself => None,
+        };
+        let replies = effects.replies.into_iter();
+        let (own, others) = replies
+            .map(|(connection, reply)| self.settle(host, connection, reply))
+            .partition(|sent| Some(sent.connection) == asker);
+        self.carry(host, others, effects.links);
+        if let Some(how) = effects.exit {
+            self.crash(host, crash(how), true);
+        }
+        own
     }
 
     fn record_touches(&self, host: Host, doer: Doer<'_>, effects: &Effects) {
-        for touch in &effects.touches {
-            self.record_touch(host, doer, touch);
+        let doer = if effects.kept { Doer::Itself } else { doer };
+        for (index, touch) in effects.touches.iter().enumerate() {
+            let mut delayed = effects.delayed.iter();
+            match delayed.find(|delayed| delayed.touches.contains(&index)) {
+                Some(delayed) => self.record_delayed(host, delayed, touch),
+                None => self.record_touch(host, doer, touch),
+            }
         }
         self.schedule_tick(host);
     }
 
-    /// Sends what is not the answer to the request at hand. A process that has ended meanwhile sends nothing.
-    fn carry(&self, host: Host, replies: Vec<(ConnectionId, Reply)>, links: Vec<LinkEffect>) {
-        if self.of(host).process.get() != Process::Up {
+    /// A touch of a request that had to wait is that of whoever had made it, who may be gone.
+    fn record_delayed(&self, server: Host, delayed: &Delayed, touch: &Touch) {
+        let (connection, arguments) = (delayed.connection, &*delayed.request);
+        match self.client_of(connection) {
+            Some(peer) => {
+                let request = Request {
+                    server,
+                    peer,
+                    connection,
+                    arguments,
+                };
+                self.record_touch(server, Doer::Client(&request), touch);
+            }
+            None => self.record_touch(server, Doer::Operator(arguments), touch),
+        }
+    }
+
+    /// Says of each command that met a key that it was applied.
+    fn announce(&self, host: Host, doer: Doer<'_>, effects: &Effects) {
+        let delayed = effects.delayed.iter();
+        let waited = delayed
+            .filter(|delayed| !delayed.touches.is_empty())
+            .map(|delayed| delayed.connection);
+        let at_once = match doer {
+            Doer::Client(request) if !effects.kept && !effects.touches.is_empty() => {
+                Some(request.connection)
+            }
+            _ => None,
+        };
+        for connection in waited.chain(at_once) {
+            let Some(peer) = self.client_of(connection) else {
+                continue;
+            };
+            self.of(host).owed.borrow_mut().push(connection);
+            self.notify(host, "applied", Some(peer));
+        }
+    }
+
+    /// The next reply to a client that is owed one for a command that met a key is that.
+    fn settle(&self, host: Host, connection: ConnectionId, reply: Reply) -> Outgoing {
+        let mut owed = self.of(host).owed.borrow_mut();
+        let place = owed.iter().position(|owed| *owed == connection);
+        let place = place.filter(|_| !matches!(reply, Reply::Push(_)));
+        if let Some(place) = place {
+            owed.remove(place);
+        }
+        Outgoing {
+            connection,
+            reply,
+            keyed: place.is_some(),
+        }
+    }
+
+    /// Sends what is not the answer to the request at hand, and closes what the service has closed. A process that has
+    /// ended meanwhile does neither.
+    fn carry(&self, host: Host, replies: Vec<Outgoing>, links: Vec<LinkEffect>) {
+        let state = self.of(host);
+        if state.process.get() != Process::Up {
             return;
         }
-        for (connection, reply) in replies {
-            self.engine.reply(self, host, connection, reply);
+        for reply in replies {
+            self.engine.reply(self, host, reply);
         }
         for link in links {
             self.engine.link(self, host, link);
+        }
+        let closed = match &state.service {
+            Some(service) => service.borrow_mut().take_closed(),
+            None => Vec::new(),
+        };
+        for connection in closed {
+            self.engine.close(self, host, connection);
         }
     }
 
@@ -264,6 +352,14 @@ impl Core {
         if self.may_run(host) {
             self.act(host, Doer::Itself, |service, now| service.tick(now));
         }
+    }
+}
+
+fn crash(how: Stop) -> Crash {
+    match how {
+        Stop::Kill => Crash::Kill,
+        Stop::PowerLoss => Crash::Power,
+        Stop::Shutdown => Crash::Shutdown,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod causes;
+mod delayed;
 mod extension;
 mod laws;
 mod swarm;

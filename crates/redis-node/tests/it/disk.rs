@@ -236,6 +236,7 @@ fn with_always_replies_wait_for_a_disk_that_stalls_and_so_does_everybody() {
         .stall_fsync(bench.now, UnixTime::from_millis(START + 500));
     let effects = bench.effects(CLIENT, &["SET", "k", "v", "NX"]);
     assert_eq!((effects.replies.len(), effects.touches.len()), (0, 1));
+    assert!(!effects.kept, "it was carried out; only its reply waits");
     assert_eq!(
         bench.node.next_deadline(),
         Some(UnixTime::from_millis(START + 500))
@@ -248,7 +249,8 @@ fn with_always_replies_wait_for_a_disk_that_stalls_and_so_does_everybody() {
             .replies
             .is_empty()
     );
-    assert!(bench.effects(other, &["GET", "k"]).replies.is_empty());
+    let effects = bench.effects(other, &["GET", "k"]);
+    assert!(effects.replies.is_empty() && effects.kept);
     bench.at(500);
     let effects = bench.node.tick(bench.now);
     let replies: Vec<_> = effects

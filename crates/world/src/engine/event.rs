@@ -19,7 +19,7 @@ use crate::core::{Core, Process};
 use crate::host::Host;
 use crate::link::Passage;
 use crate::queue::Slab;
-use crate::serving::Request;
+use crate::serving::{Outgoing, Request};
 use connection::refused;
 use message::Message;
 
@@ -44,11 +44,9 @@ pub(crate) struct EventEngine {
 enum Work {
     Receive(Message),
     /// The command was applied, its reply not yet sent when the host was stopped.
-    Reply {
-        connection: u64,
-        reply: Reply,
-        keyed: bool,
-    },
+    Reply(Outgoing),
+    /// The connection is to be closed.
+    Close(u64),
 }
 
 impl EventEngine {
@@ -191,54 +189,49 @@ impl EventEngine {
             connection: ConnectionId(connection),
             arguments,
         });
-        for (to, reply) in answered.replies {
-            self.answer(
-                core,
-                server,
-                Work::Reply {
-                    connection: to.0,
-                    reply,
-                    keyed: answered.keyed,
-                },
-            );
+        for reply in answered.replies {
+            self.work(core, server, Work::Reply(reply));
         }
-        if answered.close && self.connections.close_at_server(core, connection) {
+        if answered.close && self.connections.is_open_at_server(core, connection) {
             with_service(core, server, |service| {
                 service.disconnected(ConnectionId(connection))
             });
-            if let Some(message) = self.connections.to_client(connection, Payload::Closed) {
-                self.send(core, message);
-            }
+            self.work(core, server, Work::Close(connection));
         }
     }
 
-    /// Sends a reply, now or when the host goes on. A reply of a process that has ended is never sent.
-    fn answer(&self, core: &Core, server: Host, work: Work) {
-        if core.of(server).process.get() != Process::Up {
-            return;
+    /// Does what a server has still to do, now or when the host goes on. A process that has ended does nothing more.
+    fn work(&self, core: &Core, server: Host, work: Work) {
+        match core.of(server).process.get() {
+            Process::Up if core.may_run(server) => match work {
+                Work::Receive(message) => self.receive(core, message),
+                Work::Reply(reply) => self.answer(core, server, reply),
+                Work::Close(connection) => self.close_from_server(core, connection),
+            },
+            Process::Up => self.waiting.borrow_mut().push_back((server, work)),
+            Process::Down | Process::Off => {}
         }
-        if !core.may_run(server) {
-            self.waiting.borrow_mut().push_back((server, work));
-            return;
-        }
-        let Work::Reply {
-            connection,
-            reply,
-            keyed,
-        } = work
-        else {
-            return;
-        };
-        let Some(message) = self
-            .connections
-            .to_client(connection, Payload::Reply { reply })
-        else {
+    }
+
+    fn answer(&self, core: &Core, server: Host, reply: Outgoing) {
+        let (connection, keyed) = (reply.connection.0, reply.keyed);
+        let payload = Payload::Reply { reply: reply.reply };
+        let Some(message) = self.connections.to_client(connection, payload) else {
             return;
         };
         let peer = message.to;
         self.send(core, message);
         if keyed {
             core.replied(server, peer);
+        }
+    }
+
+    /// The service has forgotten the connection already.
+    fn close_from_server(&self, core: &Core, connection: u64) {
+        if self.connections.close_at_server(core, connection)
+            && let Some(message) = self.connections.to_client(connection, Payload::Closed)
+        {
+            self.send(core, message);
         }
     }
 
@@ -273,7 +266,7 @@ fn with_service(core: &Core, host: Host, act: impl FnOnce(&mut dyn crate::servic
 
 impl Engine for EventEngine {
     fn connect(&self, core: &Core, from: Host, to: Host) -> Connecting {
-        let id = core.next_connection();
+        let id = core.next_connection(from);
         let (connecting, connect) = self.connections.open(core, id, from, to);
         self.send(core, connect);
         connecting
@@ -308,35 +301,34 @@ impl Engine for EventEngine {
         Some(&self.connections)
     }
 
-    fn reply(&self, core: &Core, server: Host, connection: ConnectionId, reply: Reply) {
+    fn reply(&self, core: &Core, server: Host, reply: Outgoing) {
         // Nobody reads pushes here: redis-rs takes them from the wire alone.
-        if !matches!(reply, Reply::Push(_)) {
-            self.answer(
-                core,
-                server,
-                Work::Reply {
-                    connection: connection.0,
-                    reply,
-                    keyed: true,
-                },
-            );
+        if !matches!(reply.reply, Reply::Push(_)) {
+            self.work(core, server, Work::Reply(reply));
         }
+    }
+
+    fn close(&self, core: &Core, server: Host, connection: ConnectionId) {
+        self.work(core, server, Work::Close(connection.0));
     }
 
     fn link(&self, core: &Core, host: Host, effect: LinkEffect) {
         match effect {
-            LinkEffect::Connect { link, peer } => match core
-                .find(&peer.host)
-                .filter(|peer| *peer != host)
-            {
-                Some(peer) => {
-                    let connect =
-                        self.connections
-                            .open_link(core, core.next_connection(), host, peer, link);
-                    self.send(core, connect);
+            LinkEffect::Connect { link, peer } => {
+                match core.find(&peer.host).filter(|peer| *peer != host) {
+                    Some(peer) => {
+                        let connect = self.connections.open_link(
+                            core,
+                            core.next_connection(host),
+                            host,
+                            peer,
+                            link,
+                        );
+                        self.send(core, connect);
+                    }
+                    None => core.link_closed(host, link),
                 }
-                None => core.link_closed(host, link),
-            },
+            }
             LinkEffect::Send { link, bytes } => {
                 let id = self.connections.of_link(core, host, link);
                 let message = id.and_then(|id| self.connections.on_link(core, id, host, bytes));
@@ -390,7 +382,7 @@ impl Engine for EventEngine {
         for (_, work) in own {
             match work {
                 Work::Receive(message) => self.receive(core, message),
-                Work::Reply { .. } => self.answer(core, host, work),
+                work => self.work(core, host, work),
             }
         }
     }

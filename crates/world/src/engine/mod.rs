@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use fencepost_checker::history::{Crash, Cut};
 use redis::RedisResult;
-use redis_node::{ConnectionId, LinkEffect, Reply};
+use redis_node::{ConnectionId, LinkEffect};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::core::Core;
 use crate::host::Host;
+use crate::serving::Outgoing;
 
 /// The connection that a client is waiting for.
 pub(crate) type Connecting = Pin<Box<dyn Future<Output = RedisResult<Connection>> + Send>>;
@@ -38,7 +39,10 @@ pub(crate) trait Engine {
     }
 
     /// A server sends a client what is no answer to the request at hand.
-    fn reply(&self, core: &Core, server: Host, connection: ConnectionId, reply: Reply);
+    fn reply(&self, core: &Core, server: Host, reply: Outgoing);
+
+    /// A server closes a client's connection, after what it has sent on it.
+    fn close(&self, core: &Core, server: Host, connection: ConnectionId);
 
     /// A server wants something done to a link between servers.
     fn link(&self, core: &Core, host: Host, effect: LinkEffect);

@@ -25,7 +25,7 @@ use fencepost_checker::history::{Crash, Cut};
 use futures_util::future::{AbortHandle, FutureExt, abortable};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo};
-use redis_node::{ConnectionId, LinkEffect, Reply};
+use redis_node::{ConnectionId, LinkEffect};
 use turmoil::net::TcpStream;
 
 use super::{Connecting, Engine};
@@ -34,7 +34,7 @@ use crate::core::{Core, WALL_START, with};
 use crate::host::Host;
 use crate::link::Passage;
 use crate::queue::Due;
-use crate::serving::PORT;
+use crate::serving::{Outgoing, PORT};
 use outbox::{Address, Outboxes};
 use stream::{Severable, Severs};
 
@@ -212,15 +212,21 @@ impl Engine for TurmoilEngine {
         })
     }
 
-    fn reply(&self, core: &Core, server: Host, connection: ConnectionId, reply: Reply) {
+    fn reply(&self, core: &Core, server: Host, reply: Outgoing) {
+        let connection = reply.connection;
         let protocol = core
             .of(server)
             .service
             .as_ref()
             .map(|service| service.borrow().protocol(connection));
         let mut bytes = BytesMut::new();
-        reply.encode(protocol.unwrap_or_default(), &mut bytes);
-        self.outboxes.push(Address::Client(connection), &bytes);
+        reply.reply.encode(protocol.unwrap_or_default(), &mut bytes);
+        self.outboxes
+            .push(Address::Client(connection), &bytes, reply.keyed);
+    }
+
+    fn close(&self, _core: &Core, _server: Host, connection: ConnectionId) {
+        self.outboxes.close(Address::Client(connection));
     }
 
     fn link(&self, core: &Core, host: Host, effect: LinkEffect) {
@@ -238,7 +244,7 @@ impl Engine for TurmoilEngine {
                 }
             }
             LinkEffect::Send { link, bytes } => {
-                self.outboxes.push(Address::Link(host, link), &bytes)
+                self.outboxes.push(Address::Link(host, link), &bytes, false)
             }
             LinkEffect::Close { link } => self.outboxes.close(Address::Link(host, link)),
         }

@@ -1,15 +1,17 @@
 //! What hosts, network and faults do, the same on both engines.
 
-use fencepost_checker::history::{Crash, Cut, EndReason, What};
+use bytes::Bytes;
+use fencepost_checker::history::{Crash, Cut, EndReason, Event, What};
 use fencepost_checker::{ClockKind, Time};
 use fencepost_world::plan::{Action, EventPattern, Heal, LinkPlan};
-use fencepost_world::{EngineKind, Host, true_time};
+use fencepost_world::{EngineKind, Host, Service, true_time};
 use futures_util::future::{Either, select};
+use redis_node::{ConnectionId, Effects, Reply, UnixTime};
 use std::pin::pin;
 use std::time::Duration;
 
 use crate::world_dsl::{
-    MS, about, at, count, crash, instant, on, partition, pause, plan, run, suspend,
+    MS, about, at, count, crash, instant, on, partition, pause, plan, run, run_beside, suspend,
 };
 
 fn n1() -> Host {
@@ -696,5 +698,96 @@ fn the_heal_ends_every_fault_but_a_crash_for_good() {
                 .iter()
                 .any(|event| matches!(event.what, What::HealBegun {}))
         );
+    }
+}
+
+/// Answers, and then may end, or close what it answered to.
+#[derive(Default)]
+struct Moody {
+    others: Vec<ConnectionId>,
+    closed: Vec<ConnectionId>,
+}
+
+impl Service for Moody {
+    fn boot(&mut self, _now: UnixTime) {
+        *self = Self::default();
+    }
+    fn stop(&mut self, _how: Crash, _now: UnixTime) {}
+    fn connected(&mut self, connection: ConnectionId, _peer: Host) {
+        self.others.push(connection);
+    }
+    fn disconnected(&mut self, connection: ConnectionId) {
+        self.others.retain(|other| *other != connection);
+    }
+    fn handle(&mut self, _now: UnixTime, connection: ConnectionId, request: &[Bytes]) -> Effects {
+        let mut effects = Effects::default();
+        match &*request[0] {
+            b"END" => effects.exit = Some(redis_node::Stop::Shutdown),
+            b"SILENCE" => {}
+            b"KILL" => {
+                let own = |other: &ConnectionId| *other == connection;
+                let (own, others) = self.others.drain(..).partition(own);
+                (self.others, self.closed) = (own, others);
+                let last = |other: &ConnectionId| (*other, Reply::Integer(7));
+                effects.replies = self.closed.iter().map(last).collect();
+                effects.replies.push((connection, Reply::ok()));
+            }
+            _ => effects.replies.push((connection, Reply::ok())),
+        }
+        effects
+    }
+    fn take_closed(&mut self) -> Vec<ConnectionId> {
+        std::mem::take(&mut self.closed)
+    }
+}
+
+async fn say(connection: &mut fencepost_world::Connection, word: &str) -> Option<redis::Value> {
+    redis::cmd(word).query_async(connection).await.ok()
+}
+
+/// Runs `program` on c1 beside a [`Moody`] server.
+fn moody<T, F>(engine: EngineKind, program: fn(Host) -> F) -> (Vec<T>, Vec<Event>)
+where
+    T: 'static,
+    F: Future<Output = T> + 'static,
+{
+    run_beside(engine, plan(vec![]), Box::new(Moody::default()), program)
+}
+
+#[test]
+fn a_connection_that_its_server_closes_is_closed_at_the_client_after_what_was_sent_on_it() {
+    for engine in EngineKind::ALL {
+        let (results, _) = moody(engine, |c1| async move {
+            let mut victim = c1.connect(n1()).await.expect("n1 is up");
+            let mut killer = c1.connect(n1()).await.expect("n1 is up");
+            let waits = async {
+                let last = say(&mut victim, "SILENCE").await;
+                (last, say(&mut victim, "PING").await.is_some())
+            };
+            let kills = async {
+                c1.sleep(MS(50)).await;
+                let said = say(&mut killer, "KILL").await.is_some();
+                c1.sleep(MS(50)).await;
+                said && say(&mut killer, "PING").await.is_some()
+            };
+            futures_util::future::join(waits, kills).await
+        });
+        let last = Some(redis::Value::Int(7));
+        assert_eq!(results, [((last, false), true)], "{engine}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_by_itself_is_a_host_whose_process_is_down() {
+    for engine in EngineKind::ALL {
+        let (results, history) = moody(engine, |c1| async move {
+            let mut connection = c1.connect(n1()).await.expect("n1 is up");
+            let answer = say(&mut connection, "END").await;
+            c1.sleep(MS(50)).await;
+            (answer.is_some(), c1.connect(n1()).await.is_ok())
+        });
+        assert_eq!(results, [(false, false)], "{engine}");
+        let crashed = |event: &Event| matches!(&event.what, What::Crashed { host, how: Crash::Shutdown } if &**host == "n1");
+        assert!(history.iter().any(crashed), "{engine}");
     }
 }

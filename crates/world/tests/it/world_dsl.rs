@@ -177,11 +177,23 @@ where
     T: 'static,
     F: Future<Output = T> + 'static,
 {
+    run_beside(engine, plan, Box::new(Counter::default()), program)
+}
+
+/// The same with another service at n1.
+pub(crate) fn run_beside<T, F>(
+    engine: EngineKind,
+    plan: WorldPlan,
+    n1: Box<dyn Service>,
+    program: fn(Host) -> F,
+) -> (Vec<T>, Vec<Event>)
+where
+    T: 'static,
+    F: Future<Output = T> + 'static,
+{
     let results = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let mut world = World::new(plan, engine).expect("the plan is sound");
-    world
-        .serve("n1", Box::new(Counter::default()))
-        .expect("n1 exists");
+    world.serve("n1", n1).expect("n1 exists");
     world
         .serve("n2", Box::new(Counter::default()))
         .expect("n2 exists");

@@ -8,7 +8,7 @@ use redis_node::ConnectionId;
 use redis_node::server::{Handler, Next};
 use turmoil::net::{TcpListener, TcpStream};
 
-use super::outbox::{Address, OpenOutbox, Outboxes};
+use super::outbox::{Address, Filled, OpenOutbox, Outboxes};
 use super::stream::{Severable, Severs};
 use crate::core::{Core, with};
 use crate::host::Host;
@@ -29,7 +29,7 @@ pub(super) async fn accept(server: Host, severs: Severs, outboxes: Outboxes) {
 
 async fn serve(server: Host, peer: Host, stream: Severable<TcpStream>, outboxes: Outboxes) {
     let (connection, process) = with(|core| {
-        let connection = ConnectionId(core.next_connection());
+        let connection = ConnectionId(core.next_connection(peer));
         if let Some(service) = &core.of(server).service {
             service.borrow_mut().connected(connection, peer);
         }
@@ -60,6 +60,13 @@ struct Served {
     replied: u32,
 }
 
+impl Served {
+    fn send(&mut self, filled: &Filled, out: &mut BytesMut) {
+        out.extend_from_slice(&filled.bytes);
+        self.replied += filled.keyed;
+    }
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         Core::if_running(|core| {
@@ -75,6 +82,11 @@ impl Drop for Served {
 impl Handler for Served {
     async fn handle(&mut self, arguments: Vec<Bytes>, out: &mut BytesMut) -> Next {
         self.server.gate().await;
+        if self.outbox.is_closed() {
+            let last = self.outbox.take();
+            self.send(&last, out);
+            return Next::Close;
+        }
         let (server, peer, connection) = (self.server, self.peer, self.connection);
         let answered = with(|core| {
             core.serve(&Request {
@@ -85,18 +97,19 @@ impl Handler for Served {
             })
         });
         server.gate().await;
+        // What came before the request goes out before its reply.
+        let before = self.outbox.take();
+        self.send(&before, out);
         with(|core| {
             let Some(service) = &core.of(server).service else {
                 return;
             };
             let protocol = service.borrow().protocol(connection);
-            for (_, reply) in &answered.replies {
-                reply.encode(protocol, out);
+            for answer in &answered.replies {
+                answer.reply.encode(protocol, out);
+                self.replied += u32::from(answer.keyed);
             }
         });
-        if answered.keyed {
-            self.replied += 1;
-        }
         if answered.close {
             Next::Close
         } else {
@@ -110,11 +123,16 @@ impl Handler for Served {
             with(|core| core.replied(self.server, self.peer));
         }
         match self.outbox.poll(context) {
-            Poll::Ready(Some(bytes)) => {
-                out.extend_from_slice(&bytes);
+            Poll::Ready(Some(filled)) => {
+                self.send(&filled, out);
                 Poll::Ready(())
             }
-            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+            Poll::Ready(None) => Poll::Ready(()),
+            Poll::Pending => Poll::Pending,
         }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.outbox.is_closed()
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn accept(server: Host, severs: Severs, outboxes: Outboxes) {
         let peer = turmoil::reverse_lookup(address.ip()).and_then(|name| Host::find(&name));
         let Some(peer) = peer else { continue };
         let stream = Severable::new(stream, severs.add(server, peer));
-        let link = LinkId::Incoming(with(|core| core.next_connection()));
+        let link = LinkId::Incoming(with(|core| core.next_connection(peer)));
         server.spawn(carry(server, peer, link, stream, outboxes.clone()));
     }
 }
@@ -88,7 +88,7 @@ fn next(
     context: &mut Context<'_>,
 ) -> Poll<io::Result<Next>> {
     match outbox.poll(context) {
-        Poll::Ready(Some(bytes)) => return Poll::Ready(Ok(Next::Send(bytes))),
+        Poll::Ready(Some(filled)) => return Poll::Ready(Ok(Next::Send(filled.bytes))),
         Poll::Ready(None) => return Poll::Ready(Ok(Next::CloseHere)),
         Poll::Pending => {}
     }

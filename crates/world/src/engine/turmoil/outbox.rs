@@ -19,9 +19,17 @@ pub(super) enum Address {
     Link(Host, LinkId),
 }
 
+/// Bytes that are to be sent.
+#[derive(Default)]
+pub(super) struct Filled {
+    pub(super) bytes: BytesMut,
+    /// How many replies to commands that met a key are among them.
+    pub(super) keyed: u32,
+}
+
 #[derive(Default)]
 struct Outbox {
-    bytes: BytesMut,
+    filled: Filled,
     closed: bool,
     waker: Option<Waker>,
 }
@@ -40,9 +48,12 @@ impl Outboxes {
         }
     }
 
-    /// Adds bytes, if there is a stream to take them.
-    pub(super) fn push(&self, address: Address, bytes: &[u8]) {
-        self.change(address, |outbox| outbox.bytes.extend_from_slice(bytes));
+    /// Adds bytes, if there is a stream to take them. `keyed`: they are the reply to a command that met a key.
+    pub(super) fn push(&self, address: Address, bytes: &[u8], keyed: bool) {
+        self.change(address, |outbox| {
+            outbox.filled.bytes.extend_from_slice(bytes);
+            outbox.filled.keyed += u32::from(keyed);
+        });
     }
 
     /// Lets the stream end after what is there.
@@ -68,14 +79,28 @@ pub(super) struct OpenOutbox {
 }
 
 impl OpenOutbox {
+    /// What is there to be sent now.
+    pub(super) fn take(&self) -> Filled {
+        let mut all = self.outboxes.0.borrow_mut();
+        all.get_mut(&self.address)
+            .map(|outbox| std::mem::take(&mut outbox.filled))
+            .unwrap_or_default()
+    }
+
+    /// Whether the stream is to end after what is there.
+    pub(super) fn is_closed(&self) -> bool {
+        let all = self.outboxes.0.borrow();
+        all.get(&self.address).is_none_or(|outbox| outbox.closed)
+    }
+
     /// Bytes to send, or `None` when the stream is to end.
-    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<Option<BytesMut>> {
+    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<Option<Filled>> {
         let mut all = self.outboxes.0.borrow_mut();
         let Some(outbox) = all.get_mut(&self.address) else {
             return Poll::Ready(None);
         };
-        if !outbox.bytes.is_empty() {
-            return Poll::Ready(Some(outbox.bytes.split()));
+        if !outbox.filled.bytes.is_empty() {
+            return Poll::Ready(Some(std::mem::take(&mut outbox.filled)));
         }
         if outbox.closed {
             return Poll::Ready(None);
