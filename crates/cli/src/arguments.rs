@@ -1,10 +1,13 @@
 //! The command line.
 
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use fencepost::EngineKind;
+use fencepost::sweep::StopOn;
 
 use crate::exit::USAGE;
 
@@ -19,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 as expected; 1 a property came out otherwise than expected; 2 vacuous where \
-something else was expected; 3 a replay differed; 96 wrong usage or a wrong file; 101 internal error.";
+something else was expected; 3 a replay differed; 96 wrong usage or a wrong file; 101 internal error; 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -31,6 +34,10 @@ pub(crate) enum Command {
     },
     /// Run a scenario, or all of them, and measure what comes out by what is expected.
     Run(RunArguments),
+    /// Run a scenario under thousands of seeds, on all cores.
+    Sweep(SweepArguments),
+    /// Put the results of shards together and judge them.
+    Merge(MergeArguments),
     /// Run a bundle, or a scenario with a seed, again and compare the histories byte for byte.
     Replay(ReplayArguments),
     /// Judge a stored history again.
@@ -68,6 +75,46 @@ pub(crate) struct RunArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    /// A name from `list`, a flip such as `gc-pause/flip-1`, or a path.
+    pub(crate) scenario: String,
+    /// The seeds, A..B without B.
+    #[arg(long, value_name = "A..B", value_parser = seeds)]
+    pub(crate) seeds: Range<u64>,
+    /// How many run at once; as many as there are cores if left out.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// `event` or `turmoil`.
+    #[arg(long, default_value_t)]
+    pub(crate) engine: EngineKind,
+    /// Only part I of N, from 0. With `auto/N` I is the index that a Kubernetes Indexed Job or a Slurm job array sets.
+    #[arg(long, value_name = "I/N|auto/N")]
+    pub(crate) shard: Option<String>,
+    /// End at the lowest seed that fails, after K of them, or never.
+    #[arg(long, value_name = "first|never|K", default_value = "never")]
+    pub(crate) stop_on: StopOn,
+    /// Where the results go, and the bundles of the lowest seeds that failed.
+    #[arg(long, default_value = "fencepost-out")]
+    pub(crate) out: PathBuf,
+    /// End with the summary as a JSON line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArguments {
+    /// Folders with results of shards, or the files.
+    #[arg(required = true)]
+    pub(crate) results: Vec<PathBuf>,
+    /// As in the sweep: where a shard ended early, the merged sweep does.
+    #[arg(long, value_name = "first|never|K", default_value = "never")]
+    pub(crate) stop_on: StopOn,
+    /// End with the summary as a JSON line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     /// The folder of a bundle, or a scenario.
     pub(crate) what: String,
@@ -80,6 +127,14 @@ pub(crate) struct ReplayArguments {
     /// End with the summary as a JSON line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let parsed = text.split_once("..").and_then(|(start, end)| {
+        let range = start.parse().ok()?..end.parse().ok()?;
+        (range.start < range.end).then_some(range)
+    });
+    parsed.ok_or_else(|| "expected A..B with A below B, such as 0..1000".to_owned())
 }
 
 /// Reads the command line; what is wrong with it, or the help, has been printed when this fails.

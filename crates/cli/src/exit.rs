@@ -6,6 +6,7 @@ use fencepost::bundle::BundleError;
 use fencepost::expect::Standing;
 use fencepost::runner::Unsupported;
 use fencepost::scenario::ScenarioError;
+use fencepost::sweep::{StoreError, WrongShard};
 use fencepost_checker::HistoryError;
 
 /// A replay differed from what is stored.
@@ -14,6 +15,8 @@ pub(crate) const DIFFERED: u8 = 3;
 pub(crate) const USAGE: u8 = 96;
 /// An internal error.
 const INTERNAL: u8 = 101;
+/// Interrupted, as a shell says it of SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// What the user has to change, as opposed to what we have to.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +30,8 @@ pub(crate) enum End {
     Judged(Standing),
     /// A replay differed.
     Differed,
+    /// A sweep was interrupted; what was done by then is kept.
+    Interrupted,
 }
 
 /// The exit code of a command; prints its error, if that is what it came to.
@@ -34,6 +39,7 @@ pub(crate) fn code(result: anyhow::Result<End>) -> ExitCode {
     match result {
         Ok(End::Judged(standing)) => ExitCode::from(standing.exit_code()),
         Ok(End::Differed) => ExitCode::from(DIFFERED),
+        Ok(End::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");
@@ -48,6 +54,8 @@ fn is_users(error: &anyhow::Error) -> bool {
         || error.is::<HistoryError>()
         || error.is::<BundleError>()
         || error.is::<Unsupported>()
+        || error.is::<WrongShard>()
+        || error.is::<StoreError>()
 }
 
 /// `fencepost list | head` is no failure.

@@ -4,10 +4,13 @@
 mod arguments;
 mod commands;
 mod exit;
+mod interrupt;
 mod origin;
 mod present;
+mod progress;
 mod stopwatch;
 mod summary;
+mod totals;
 
 use std::process::ExitCode;
 

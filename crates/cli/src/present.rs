@@ -30,7 +30,7 @@ pub(crate) fn came(outcome: Came) -> &'static str {
     }
 }
 
-fn expected(expectation: Option<Expectation>) -> &'static str {
+pub(crate) fn expected(expectation: Option<Expectation>) -> &'static str {
     match expectation {
         Some(Expectation::Holds) => "holds",
         Some(Expectation::Violated) => "violated",
@@ -149,9 +149,7 @@ pub(crate) fn failure(outcome: &Outcome, bundle: &Path) -> String {
         }
     }
     unmet(&mut text, &outcome.judgement);
-    let program = std::env::args()
-        .next()
-        .unwrap_or_else(|| "fencepost".to_owned());
+    let program = program();
     line(
         &mut text,
         format_args!("  replay  {program} replay {}", quoted(bundle)),
@@ -189,8 +187,14 @@ fn surprise(text: &mut String, row: &Row, verdict: &Verdict) {
     }
 }
 
+/// How this program was called.
+pub(crate) fn program() -> String {
+    let first = std::env::args().next();
+    first.unwrap_or_else(|| "fencepost".to_owned())
+}
+
 /// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if path.chars().all(plain) {
@@ -200,6 +204,6 @@ fn quoted(path: &Path) -> String {
     }
 }
 
-fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+pub(crate) fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     writeln!(text, "{arguments}").expect("a string can be written to");
 }

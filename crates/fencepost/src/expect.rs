@@ -3,6 +3,7 @@
 use std::fmt;
 
 pub use fencepost_checker::{Outcome, Property, Verdict};
+use serde::{Deserialize, Serialize};
 
 use crate::fact::Unmet;
 use crate::scenario::{Expect, Expectation};
@@ -21,7 +22,8 @@ pub(crate) fn property_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// What a run came to, measured by what its scenario expects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// Every property came out as the scenario expects, and every fact was met.
     AsExpected,
@@ -162,6 +164,20 @@ impl Tally {
     #[must_use]
     pub const fn schedules(&self) -> u64 {
         self.holds + self.violated + self.vacuous
+    }
+
+    /// What that is by what a scripted scenario expects of every schedule.
+    #[must_use]
+    pub fn standing_of_each(&self, expected: Option<Expectation>) -> Standing {
+        let all = [
+            (self.holds, Outcome::Holds),
+            (self.violated, Outcome::Violated),
+            (self.vacuous, Outcome::Vacuous),
+        ];
+        let came = all.into_iter().filter(|(schedules, _)| *schedules > 0);
+        came.map(|(_, outcome)| standing(expected, outcome))
+            .max()
+            .unwrap_or(Standing::Vacuous)
     }
 
     /// What that is by what a random scenario expects; `None` where so few schedules say nothing yet.

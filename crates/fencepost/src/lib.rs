@@ -2,7 +2,8 @@
 //!
 //! A [`Scenario`](scenario::Scenario) says what a claim about a lock needs, and with a seed becomes a
 //! [`Plan`](plan::Plan) in which every value is drawn. A run of the plan leaves a history; the checker judges it, and
-//! [`Judgement`](expect::Judgement) measures verdicts and [`fact`]s by what the scenario expects.
+//! [`Judgement`](expect::Judgement) measures verdicts and [`fact`]s by what the scenario expects. A
+//! [`Sweep`](sweep::Sweep) does so for thousands of seeds.
 
 mod arguments;
 pub mod bundle;
@@ -17,6 +18,7 @@ pub mod runner;
 pub mod scenario;
 pub mod sentinel;
 pub mod sequence;
+pub mod sweep;
 pub mod system;
 mod workload;
 

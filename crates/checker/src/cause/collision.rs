@@ -127,7 +127,7 @@ fn fates<'a>(
             run,
             node,
             &decision.key,
-            &first.client,
+            first,
             &second.client,
             decision.place,
         ) else {

@@ -1,5 +1,6 @@
 //! What became of a holder's key at a node, between its creation and the moment at which a rival created its own.
 
+use crate::acquisitions::Owner;
 use crate::cause::clocks::{Stray, gain};
 use crate::clock::{ClockKind, Time};
 use crate::history::{Crash, Did, Event, Name, What};
@@ -45,30 +46,43 @@ pub(super) struct Life<'a> {
     /// When its expiry was set last, and to what, in milliseconds of the node's wall clock.
     set: Position,
     expires_at: Option<u64>,
-    /// When the rival created its own.
+    /// When another, the rival or who came before it, created its own.
     replaced: Position,
     overwritten: bool,
 }
 
 impl<'a> Life<'a> {
-    /// The key of `owner` that `rival` replaced at `node`, the last time before `until`.
+    /// The key of `owner` at `node`, where `rival` had one later, but before `until`.
     pub(super) fn of(
         run: &'a Run<'_>,
         node: &'a Name,
         key: &'a Name,
-        owner: &'a Name,
+        owner: &'a Owner,
         rival: &Name,
         until: Position,
     ) -> Option<Self> {
-        let created_by =
-            |client: &Name, before: Position| {
-                run.history.events.iter().rev().find(|event| {
-                    Position::from(*event) < before && creates(event, node, key, client)
-                })
-            };
-        let replacing = created_by(rival, until)?;
+        let began = run.acquisitions.get(owner).and_then(|won| won.began);
+        let owner = &owner.client;
+        let created_by = |client: &Name, before: Position| {
+            run.history.events.iter().rev().find(|event| {
+                Position::from(*event) < before
+                    && creates(event, node, key)
+                    && sent_by(event, client)
+            })
+        };
+        let rivals = created_by(rival, until)?;
+        let created = Position::from(created_by(owner, rivals.into())?);
+        if began.is_some_and(|began| created < began) {
+            // It was the key of another attempt.
+            return None;
+        }
+        // Others may have had the key in the meantime, and the rival itself: none of that is the life of this one.
+        let replacing = run.history.events.iter().find(|event| {
+            let others =
+                matches!(&event.what, What::Command { sender: Some(by), .. } if by != owner);
+            others && created < Position::from(*event) && creates(event, node, key)
+        })?;
         let replaced = Position::from(replacing);
-        let created = Position::from(created_by(owner, replaced)?);
         let mut life = Self {
             node,
             key,
@@ -269,7 +283,11 @@ pub(super) fn has_failed(run: &Run<'_>, client: &Name, key: &Name, before: Posit
 }
 
 /// Whether a client put its value at the key of a node. What was there before is another matter.
-fn creates(event: &Event, at: &Name, of: &Name, client: &Name) -> bool {
-    matches!(&event.what, What::Command { node, key, sender: Some(sender), did: Did::Created | Did::Overwritten, .. }
-        if node == at && key == of && sender == client)
+fn creates(event: &Event, at: &Name, of: &Name) -> bool {
+    matches!(&event.what, What::Command { node, key, sender: Some(_), did: Did::Created | Did::Overwritten, .. }
+        if node == at && key == of)
+}
+
+fn sent_by(event: &Event, client: &Name) -> bool {
+    matches!(&event.what, What::Command { sender: Some(sender), .. } if sender == client)
 }

@@ -561,3 +561,44 @@ fn families_of_faults_are_named() {
     // The lock's own doing.
     laid_on(&n3_fails("5s n3 DEL by c2 deleted of=c1"), &[]);
 }
+
+#[test]
+fn a_second_acquisition_of_the_rival_has_the_cause_of_its_first() {
+    let first = key_ran_out("", "2s c1 acquires until 90s from=n1");
+    let text = format!(
+        "{first}
+         34s c2 releases
+         34s n1 DEL by c2 deleted of=c2
+         35s c2 begins
+         35s n1 SET by c2 created expires=65s
+         36s c2 acquires until 63s from=n1"
+    );
+    let verdict = story(&text).verdict(MutualExclusion);
+    let causes: Vec<_> = verdict.witnesses.iter().map(|one| &one.cause).collect();
+    assert_eq!(causes.len(), 2);
+    for cause in causes {
+        let cause = cause.as_deref().unwrap_or_default();
+        assert!(cause.contains("its key at n1 ran out at 31"), "{cause}");
+    }
+}
+
+/// c3 had its keys first and decided last, after c1, who had had a key before all that, too.
+#[test]
+fn a_key_of_another_attempt_explains_nothing() {
+    cause(
+        MutualExclusion,
+        "1s c1 begins
+         1s n1 SET by c1 created expires=31s
+         1s n1 DEL by c1 deleted of=c1
+         2s c3 begins
+         2s n1 SET by c3 created expires=32s
+         3s c3 clock monotonic-ppm -1000000
+         33s c1 begins
+         33s n1 SET by c1 created expires=63s
+         34s c1 acquires until 62s from=n1
+         35s c3 acquires until 31s from=n1",
+        expect![
+            "c3's monotonic clock stood still for 32.000 s, while its key at n1 ran out at 32.000 s"
+        ],
+    );
+}

@@ -2,8 +2,10 @@
 
 mod check;
 mod list;
+mod merge;
 mod replay;
 mod run;
+mod sweep;
 mod tour;
 
 use std::io::Write;
@@ -17,6 +19,8 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<End> {
         None => tour::tour(),
         Some(Command::List { json }) => list::list(*json),
         Some(Command::Run(arguments)) => run::run(arguments),
+        Some(Command::Sweep(arguments)) => sweep::sweep(arguments),
+        Some(Command::Merge(arguments)) => merge::merge(arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Check { history, json }) => check::check(history, *json),
     }

@@ -247,6 +247,21 @@ impl Scenario {
         catalogue::find(name_or_path)
     }
 
+    /// What [`find`](Self::find) finds it by: its name if the catalogue has it, or else its path.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let (base, flip) = match self.name.rsplit_once("/flip-") {
+            Some((base, _)) => self.name.split_at(base.len()),
+            None => (&*self.name, ""),
+        };
+        let mut known = embedded().iter();
+        if known.any(|(name, text)| *name == base && **text == *self.text) {
+            self.name.clone()
+        } else {
+            format!("{}{flip}", self.path)
+        }
+    }
+
     /// All hosts, in the order in which they act within one instant: clients, the probe, nodes, resource, sequence.
     #[must_use]
     pub fn hosts(&self) -> &Hosts {
