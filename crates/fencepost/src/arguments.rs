@@ -90,6 +90,7 @@ pub(crate) fn answer(
         key: key.clone(),
         did,
         expires_at: None,
+        value: None,
     });
     Effects {
         replies: [(connection, reply)].into_iter().collect(),

@@ -179,7 +179,7 @@ impl Database {
             if self.following {
                 // It is gone for whoever asks, and waits for the primary to say so.
                 self.stats.misses += 1;
-                self.note(key, Did::Missing, None);
+                self.note(key, Did::Missing, None, None);
                 return None;
             }
             self.expire(key);
@@ -290,8 +290,10 @@ impl Database {
 
     /// Notes what was done to a key, with its expiry as it is now.
     pub(crate) fn touch(&mut self, key: &Bytes, did: Did) {
-        let expires_at = self.keys.get(key).and_then(|entry| entry.expires_at);
-        self.note(key, did, expires_at);
+        let entry = self.keys.get(key);
+        let expires_at = entry.and_then(|entry| entry.expires_at);
+        let value = entry.and_then(|entry| entry.value.string()).cloned();
+        self.note(key, did, expires_at, value);
     }
 
     /// Hands an effect to the log.
@@ -343,7 +345,8 @@ impl Database {
         let Some(entry) = self.keys.remove(key) else {
             return;
         };
-        self.note(key, did, entry.expires_at);
+        let value = entry.value.string().cloned();
+        self.note(key, did, entry.expires_at, value);
         self.watchers.changed(key);
     }
 
@@ -352,13 +355,14 @@ impl Database {
         self.watchers.changed(key);
     }
 
-    fn note(&mut self, key: &Bytes, did: Did, expires_at: Option<i64>) {
+    fn note(&mut self, key: &Bytes, did: Did, expires_at: Option<i64>, value: Option<Bytes>) {
         if !self.loading {
             let expires_at = expires_at.map(UnixTime::from_redis);
             self.touches.push(Touch {
                 key: key.clone(),
                 did,
                 expires_at,
+                value,
             });
         }
     }

@@ -73,6 +73,9 @@ pub struct Touch {
     /// it would have.
     /// `None` if it has no expiry or does not exist.
     pub expires_at: Option<UnixTime>,
+    /// The string that the key holds after the command; for [`Did::Deleted`], [`Did::Expired`] and [`Did::Evicted`], that
+    /// it held. `None` if it holds no string or does not exist.
+    pub value: Option<Bytes>,
 }
 
 /// What was done to a key.

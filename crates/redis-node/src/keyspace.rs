@@ -16,6 +16,14 @@ pub(crate) enum Value {
 }
 
 impl Value {
+    /// Itself, if it is a string.
+    pub(crate) fn string(&self) -> Option<&Bytes> {
+        match self {
+            Value::String(string) => Some(string),
+            Value::Hash(_) => None,
+        }
+    }
+
     /// The name that `TYPE` answers.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

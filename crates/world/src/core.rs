@@ -144,7 +144,14 @@ impl HostState {
 }
 
 /// Client and attempt by node and key.
-pub(crate) type Creators = BTreeMap<(Host, Bytes), (Host, Option<Attempt>)>;
+pub(crate) type Creators = BTreeMap<(Host, Bytes), Creation>;
+
+/// Who created a key, and the string that it holds since.
+#[derive(Clone, Debug)]
+pub(crate) struct Creation {
+    pub(crate) by: (Host, Option<Attempt>),
+    pub(crate) value: Option<Bytes>,
+}
 
 pub(crate) struct Core {
     pub(crate) plan: WorldPlan,
@@ -166,6 +173,8 @@ pub(crate) struct Core {
     pub(crate) values: RefCell<BTreeMap<(Host, Bytes), Attempt>>,
     /// Who created the keys of a node.
     pub(crate) creators: RefCell<Creators>,
+    /// Who wrote a value to a key, wherever: a node that was restored, or follows another, has it from there.
+    pub(crate) writers: RefCell<BTreeMap<(Bytes, Bytes), (Host, Option<Attempt>)>>,
     /// Who opened the connections, the first of which is number 1; those that are closed are not forgotten.
     connections: RefCell<Vec<Host>>,
     /// How many clients' programs have not come to their end.
@@ -195,6 +204,7 @@ impl Core {
             attempts: Cell::new(0),
             values: RefCell::default(),
             creators: RefCell::default(),
+            writers: RefCell::default(),
             connections: RefCell::default(),
             running: Cell::new(0),
             limit: Cell::new(Time::ZERO.after(plan.horizon)),

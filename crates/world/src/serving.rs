@@ -7,7 +7,7 @@ use redis_node::{
     Address, ConnectionId, Delayed, Effects, LinkEffect, LinkId, Reply, Stop, Touch, UnixTime,
 };
 
-use crate::core::{Core, Process, text};
+use crate::core::{Core, Creation, Process, text};
 use crate::host::Host;
 use crate::queue::Due;
 use crate::service::Service;
@@ -254,7 +254,7 @@ impl Core {
         };
         let live_before = !matches!(did, Did::Created | Did::Missing);
         let creator = self
-            .take_over((server, touch.key.clone()), doer, did)
+            .take_over(server, doer, did, touch)
             .filter(|_| live_before);
         let (sender, command) = match doer {
             Doer::Client(request) => (
@@ -284,32 +284,67 @@ impl Core {
     /// Keeps the book of who created which key; returns who had created this one.
     fn take_over(
         &self,
-        place: (Host, Bytes),
+        server: Host,
         doer: Doer<'_>,
         did: Did,
+        touch: &Touch,
     ) -> Option<(Host, Option<Attempt>)> {
-        let mut creators = self.creators.borrow_mut();
-        let before = creators.get(&place).copied();
-        match (did, doer) {
+        let place = (server, touch.key.clone());
+        let before = self.creator(&place, did, touch);
+        let creators = &mut *self.creators.borrow_mut();
+        let now = match (did, doer) {
             (Did::Created | Did::Overwritten, Doer::Client(request)) => {
-                creators.insert(place, (request.peer, self.attempt_of(request)));
+                let by = (request.peer, self.attempt_of(request));
+                if let Some(value) = &touch.value {
+                    let written = (touch.key.clone(), value.clone());
+                    self.writers.borrow_mut().insert(written, by);
+                }
+                Some(by)
             }
             // A replica has it from its primary, where the same key is somebody's.
             (Did::Created | Did::Overwritten, Doer::Itself) => {
-                let elsewhere = creators
-                    .iter()
-                    .find(|((host, key), _)| *host != place.0 && *key == place.1);
-                match elsewhere.map(|(_, creator)| *creator) {
-                    Some(creator) => creators.insert(place, creator),
-                    None => creators.remove(&place),
+                let elsewhere = || {
+                    let mut others = creators.iter();
+                    let other = others.find(|((host, key), _)| *host != server && *key == place.1);
+                    other.map(|(_, creation)| creation.by)
                 };
+                self.writer(touch).or_else(elsewhere)
             }
             (Did::Created | Did::Overwritten | Did::Deleted | Did::Expired | Did::Evicted, _) => {
-                creators.remove(&place);
+                None
             }
-            (Did::Read | Did::ExpiryChanged | Did::Refused | Did::Missing, _) => {}
+            (Did::Missing, _) => return before,
+            (Did::Read | Did::ExpiryChanged | Did::Refused, _) => before,
+        };
+        match now {
+            Some(by) => {
+                let value = touch.value.clone();
+                creators.insert(place, Creation { by, value });
+            }
+            None => _ = creators.remove(&place),
         }
         before
+    }
+
+    /// Who created the key that a command met. If it holds another value than was written here last, a restart has brought
+    /// an older one back, which is its writer's.
+    fn creator(
+        &self,
+        place: &(Host, Bytes),
+        did: Did,
+        touch: &Touch,
+    ) -> Option<(Host, Option<Attempt>)> {
+        let known = self.creators.borrow().get(place).cloned();
+        let is_written = matches!(did, Did::Created | Did::Overwritten | Did::Missing);
+        match known {
+            Some(known) if is_written || known.value == touch.value => Some(known.by),
+            known => self.writer(touch).or(known.map(|known| known.by)),
+        }
+    }
+
+    fn writer(&self, touch: &Touch) -> Option<(Host, Option<Attempt>)> {
+        let written = (touch.key.clone(), touch.value.clone()?);
+        self.writers.borrow().get(&written).copied()
     }
 
     /// The attempt that a command acts for: the one whose value it carries.

@@ -6,7 +6,7 @@ use crate::acquisitions::{Decision, Owner};
 use crate::cause::Cause;
 use crate::cause::absence::{late_decision, stopped_for};
 use crate::cause::clocks::{Stray, loss};
-use crate::cause::failover::{copied, failed_over};
+use crate::cause::failover::{copied, failed_over, promoted};
 use crate::cause::key::{Fate, Life, has_failed};
 use crate::clock::{ClockKind, Time};
 use crate::history::{Answer, Crash, Did, Name, What};
@@ -18,6 +18,7 @@ use crate::text::{Seconds, list};
 /// Families of faults, and what is a fault of nobody's plan but an operator's.
 pub(super) const STEP: &str = "clock-step";
 pub(super) const CRASH: &str = "crash";
+pub(super) const FAILOVER: &str = "failover";
 const OPERATOR: &str = "operator";
 
 /// Why `decision` falls inside `lease`.
@@ -37,7 +38,7 @@ pub(crate) fn collision(run: &Run<'_>, decision: &Decision, lease: &Lease) -> Op
         .or_else(|| failed_over(run, first, second, decision))
         // Who decides last may have been the first to set its keys.
         .or_else(|| gone(second, first))
-        .or_else(|| disjoint(run, first, second, decision).map(Cause::from))
+        .or_else(|| disjoint(run, first, second, decision))
 }
 
 /// Of two owners the one that acquired first, first.
@@ -160,7 +161,7 @@ fn quorum<'a>(run: &'a Run<'_>, owner: &Owner, until: Position) -> BTreeSet<&'a 
         .collect()
 }
 
-fn disjoint(run: &Run<'_>, first: &Owner, second: &Owner, decision: &Decision) -> Option<String> {
+fn disjoint(run: &Run<'_>, first: &Owner, second: &Owner, decision: &Decision) -> Option<Cause> {
     let (one, other) = (
         quorum(run, first, decision.place),
         quorum(run, second, decision.place),
@@ -169,11 +170,21 @@ fn disjoint(run: &Run<'_>, first: &Owner, second: &Owner, decision: &Decision) -
     let names = |nodes: BTreeSet<&Name>| list(&nodes.into_iter().collect::<Vec<_>>());
     apart.then(|| {
         let (a, b) = (&first.client, &second.client);
-        format!(
+        // Of a pair each may be the primary to somebody.
+        let failed_over = other.iter().chain(&one);
+        let failed_over = failed_over
+            .copied()
+            .any(|node| promoted(run, node, decision.place).is_some());
+        let cause = Cause::from(format!(
             "{a} counted {} as its quorum and {b} counted {}: they have no node in common",
             names(one),
             names(other)
-        )
+        ));
+        if failed_over {
+            cause.laid_on(FAILOVER)
+        } else {
+            cause
+        }
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::acquisitions::{Decision, Owner};
 use crate::cause::Cause;
 use crate::cause::clocks::{Stray, gain};
-use crate::cause::collision::{CRASH, STEP, ran_out};
+use crate::cause::collision::{CRASH, FAILOVER, STEP, ran_out};
 use crate::clock::{ClockKind, Time};
 use crate::history::{Crash, Name, What};
 use crate::keys::{Gone, Key, Made};
@@ -77,7 +77,7 @@ pub(super) fn failed_over(
 
 /// What the promotion of another node brought about.
 fn failover(sentence: String) -> Cause {
-    Cause::from(sentence).laid_on("failover")
+    Cause::from(sentence).laid_on(FAILOVER)
 }
 
 /// When the node was promoted last before a place.

@@ -3,7 +3,7 @@
 use crate::acquisitions::Owner;
 use crate::cause::clocks::{Stray, gain};
 use crate::clock::{ClockKind, Time};
-use crate::history::{Crash, Did, Event, Name, What};
+use crate::history::{Crash, Creator, Did, Event, Name, What};
 use crate::run::Run;
 use crate::span::Position;
 
@@ -40,7 +40,7 @@ pub(super) enum Fate {
 pub(super) struct Life<'a> {
     node: &'a Name,
     key: &'a Name,
-    owner: &'a Name,
+    owner: &'a Owner,
     /// When it was created.
     created: Position,
     /// When its expiry was set last, and to what, in milliseconds of the node's wall clock.
@@ -62,7 +62,6 @@ impl<'a> Life<'a> {
         until: Position,
     ) -> Option<Self> {
         let began = run.acquisitions.get(owner).and_then(|won| won.began);
-        let owner = &owner.client;
         let created_by = |client: &Name, before: Position| {
             run.history.events.iter().rev().find(|event| {
                 Position::from(*event) < before
@@ -71,7 +70,7 @@ impl<'a> Life<'a> {
             })
         };
         let rivals = created_by(rival, until)?;
-        let created = Position::from(created_by(owner, rivals.into())?);
+        let created = Position::from(created_by(&owner.client, rivals.into())?);
         if began.is_some_and(|began| created < began) {
             // It was the key of another attempt.
             return None;
@@ -79,7 +78,7 @@ impl<'a> Life<'a> {
         // Others may have had the key in the meantime, and the rival itself: none of that is the life of this one.
         let replacing = run.history.events.iter().find(|event| {
             let others =
-                matches!(&event.what, What::Command { sender: Some(by), .. } if by != owner);
+                matches!(&event.what, What::Command { sender: Some(by), .. } if *by != owner.client);
             others && created < Position::from(*event) && creates(event, node, key)
         })?;
         let replaced = Position::from(replacing);
@@ -169,12 +168,7 @@ impl<'a> Life<'a> {
                 command,
                 creator,
                 ..
-            } if node == self.node
-                && key == self.key
-                && creator
-                    .as_ref()
-                    .is_none_or(|creator| creator.client == *self.owner) =>
-            {
+            } if node == self.node && key == self.key && self.is_of(creator.as_ref()) => {
                 let overwritten = *did == Did::Overwritten;
                 Some(Fate::Removed {
                     by: by.clone(),
@@ -209,7 +203,18 @@ impl<'a> Life<'a> {
             if node == self.node
                 && key == self.key
                 && !matches!(did, Did::Created | Did::Missing)
-                && creator.as_ref().is_none_or(|creator| creator.client == *self.owner))
+                && self.is_of(creator.as_ref()))
+    }
+
+    /// Whether a key that a command met is this one, as far as the history tells: a node that was restored may have one of
+    /// an earlier attempt.
+    fn is_of(&self, creator: Option<&Creator>) -> bool {
+        creator.is_none_or(|creator| {
+            creator.client == self.owner.client
+                && creator
+                    .attempt
+                    .is_none_or(|attempt| attempt == self.owner.attempt)
+        })
     }
 
     fn dropped(&self, run: &Run<'_>) -> Option<Fate> {

@@ -602,3 +602,26 @@ fn a_key_of_another_attempt_explains_nothing() {
         ],
     );
 }
+
+#[test]
+fn a_key_that_a_restart_brought_back_is_not_the_one_that_it_lost() {
+    cause(
+        MutualExclusion,
+        "1s c1 begins
+         1s n1 SET by c1 created expires=31s
+         2s c1 acquires until 30s from=n1
+         3s c1 releases
+         3s n1 DEL by c1 deleted of=c1
+         4s c1 begins
+         4s n1 SET by c1 created expires=34s
+         5s c1 acquires until 33s from=n1
+         6s n1 loses-power
+         7s n1 starts
+         8s n1 SET by c2 refused of=c1 tried=0
+         9s n1 - expired of=c1 tried=0
+         10s c2 begins
+         10s n1 SET by c2 created expires=40s
+         11s c2 acquires until 39s from=n1",
+        expect!["n1 lost power and came back without the key of c1 (persistence)"],
+    );
+}

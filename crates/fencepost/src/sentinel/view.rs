@@ -215,15 +215,14 @@ impl View {
             .is_some_and(|attempt| now > attempt.begins + patience)
     }
 
-    /// The replica to promote: of those that answer, the one that has come furthest; of equals, the first by name.
+    /// The node to promote: of those that answer, the one that has come furthest; of equals, the first by name. One that
+    /// says that it is a primary is as good as any (as in Redis): where the primary says that it is a replica, it may
+    /// be the only one.
     pub(super) fn best_replica(&self, now: Duration) -> Option<String> {
         let alive = |node: &&String| {
             **node != self.primary
                 && self.silent_for(now, node) <= ANSWER_LASTS.max(self.plan.down_after)
-                && self
-                    .said
-                    .get(*node)
-                    .is_some_and(|said| said.follows.is_some())
+                && self.said.contains_key(*node)
         };
         let furthest = |node: &&String| self.said.get(*node).map_or(0, |said| said.offset);
         // `max_by_key` gives the last of equals, so the names go backwards.
@@ -366,6 +365,9 @@ mod tests {
         assert!(!view.primary_is_down(S(33)), "for 25 s");
         view.heard(S(34), "n1", Some("n2".to_owned()), 0);
         assert!(view.primary_is_down(S(34)));
+        // And whom it follows is a primary already.
+        view.heard(S(34), "n2", None, 0);
+        assert_eq!(view.best_replica(S(34)).as_deref(), Some("n2"));
     }
 
     #[test]

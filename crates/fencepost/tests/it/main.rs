@@ -5,7 +5,9 @@ mod causes;
 mod delayed;
 mod extension;
 mod laws;
+mod restored;
 mod swarm;
+mod sweep;
 mod wrong_input;
 
 /// A scenario of two clients that every test varies.

@@ -49,6 +49,7 @@ impl Service for Counter {
                 key: Bytes::from_static(b"count"),
                 did: Did::Read,
                 expires_at: None,
+                value: None,
             });
         } else {
             effects.replies.push((connection, Reply::ok()));
