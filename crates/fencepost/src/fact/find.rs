@@ -68,6 +68,9 @@ pub(super) fn find(form: &str, names: &[&str], history: &History) -> Found {
         ("NODE was promoted", [node]) => promotion::promoted(history, node).map(|_| ()),
         ("nobody was promoted", []) => promotion::nobody(history),
         ("NODE lacked the key when it was promoted", [node]) => promotion::lacked(history, node),
+        ("NODE copied the loss of CLIENT's key", [node, client]) => {
+            promotion::copied_loss(history, node, client)
+        }
         _ => Err("this form of fact is not known".into()),
     }
 }

@@ -48,6 +48,7 @@ pub const FORMS: &[&str] = &[
     "NODE was promoted",
     "NODE refused CLIENT",
     "NODE lacked the key when it was promoted",
+    "NODE copied the loss of CLIENT's key",
     "CLIENT's release was sent to NODES",
     "the first round had no winner",
     "the lock was unlockable for DURATION",

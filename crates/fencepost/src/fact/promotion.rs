@@ -1,4 +1,4 @@
-//! Facts about replicas that became primaries.
+//! Facts about replicas and what becomes of them.
 
 use fencepost_checker::History;
 use fencepost_checker::history::{Did, What};
@@ -44,4 +44,24 @@ pub(super) fn lacked(history: &History, node: &str) -> Result<(), String> {
             _ => None,
         });
     last.unwrap_or(Ok(()))
+}
+
+/// A replica removed a live key that the client had created, because its primary has it no more.
+pub(super) fn copied_loss(history: &History, node: &str, client: &str) -> Result<(), String> {
+    let copied = history.events.iter().any(|event| match &event.what {
+        What::Command {
+            node: own,
+            sender: None,
+            command,
+            did: Did::Deleted,
+            creator: Some(creator),
+            ..
+        } => &**own == node && &**command == "replicate" && &*creator.client == client,
+        _ => false,
+    });
+    if copied {
+        Ok(())
+    } else {
+        Err(format!("its primary took no key of {client} from it"))
+    }
 }

@@ -197,6 +197,7 @@ fn every_form_is_looked_up_and_nothing_has_happened_in_an_empty_history() {
             n3 was promoted: nobody was promoted
             n3 refused c1: it refused it nothing
             n3 lacked the key when it was promoted: nobody was promoted
+            n3 copied the loss of c1's key: its primary took no key of c1 from it
             c1's release was sent to n1 n2: none of its releases arrived at n1
             the first round had no winner: nobody tried
             the lock was unlockable for 5s: it was so for 0ns
@@ -505,4 +506,47 @@ fn faults_that_never_came_are_named_with_their_event() {
     .assert_eq(&lines(&history(cut.clone())));
     let healed = cut.into_iter().chain([(5, What::FaultEnded { fault: 3 })]);
     assert_eq!(lines(&history(healed.collect())).lines().count(), 3);
+}
+
+#[test]
+fn a_replica_that_copies_an_empty_primary() {
+    let replicated = |did, creator| match command("n2", "", "replicate", did, creator) {
+        What::Command {
+            node,
+            command,
+            key,
+            did,
+            creator,
+            expires_at,
+            ..
+        } => What::Command {
+            node,
+            sender: None,
+            command,
+            key,
+            did,
+            creator,
+            expires_at,
+        },
+        other => other,
+    };
+    let run = history(vec![
+        (10, command("n1", "c1", "SET", Did::Created, None)),
+        (11, replicated(Did::Created, None)),
+        (90, replicated(Did::Deleted, Some("c1"))),
+    ]);
+    let facts = [
+        "n2 copied the loss of c1's key",
+        "n2 copied the loss of c2's key",
+        "n1 copied the loss of c1's key",
+    ];
+    check(
+        &run,
+        &facts,
+        expect![[r#"
+            n2 copied the loss of c1's key: met
+            n2 copied the loss of c2's key: its primary took no key of c2 from it
+            n1 copied the loss of c1's key: its primary took no key of c1 from it
+        "#]],
+    );
 }

@@ -8,6 +8,7 @@ mod service;
 mod view;
 mod watch;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -39,8 +40,11 @@ const PING_PERIOD: Duration = Duration::from_secs(1);
 /// How often Redis's sentinels ask for INFO. Ours learn the role with each PING; how patient they are with a wrong one
 /// is measured in this.
 const INFO_PERIOD: Duration = Duration::from_secs(10);
-/// How often a sentinel looks at what it knows.
+/// How often a sentinel looks at what it knows, at the least.
 const TIMER_PERIOD: Duration = Duration::from_millis(100);
+/// How many times a second it does, drawn anew each time (`server.hz` in Redis's `sentinelTimer`): sentinels whose timers
+/// kept step would all stand for election at once again and again.
+const TIMER_HZ: Range<u64> = 10..20;
 /// How often sentinels are asked whether they find the primary down too.
 const ASK_PERIOD: Duration = Duration::from_secs(1);
 /// How long such an answer is good for.

@@ -12,7 +12,8 @@ use futures_util::future::{Either, select};
 use redis::{Cmd, FromRedisValue, RedisResult, Value};
 
 use super::{
-    ASK_PERIOD, DESYNC, GROUP, HELLO_PERIOD, PING_PERIOD, Sentinel, TIMER_PERIOD, WRONG_ROLE_LASTS,
+    ASK_PERIOD, DESYNC, GROUP, HELLO_PERIOD, PING_PERIOD, Sentinel, TIMER_HZ, TIMER_PERIOD,
+    WRONG_ROLE_LASTS,
 };
 
 /// The daemon of one sentinel.
@@ -27,7 +28,7 @@ pub(crate) async fn watch(host: Host, sentinel: Sentinel) {
     };
     loop {
         watcher.look();
-        host.sleep(TIMER_PERIOD).await;
+        host.sleep(watcher.until_next_look()).await;
     }
 }
 
@@ -54,6 +55,12 @@ struct Watcher {
 }
 
 impl Watcher {
+    fn until_next_look(&self) -> Duration {
+        let mut stream = self.stream.borrow_mut();
+        let hz = stream.between(TIMER_HZ.start, TIMER_HZ.end - 1);
+        Duration::from_secs(1) / u32::try_from(hz).unwrap_or(u32::MAX)
+    }
+
     fn now(&self) -> Duration {
         now(self.host)
     }

@@ -83,6 +83,11 @@ const CAUSES: &[(&str, &[Property], &[&str])] = &[
         ],
     ),
     (
+        "flushed-node",
+        &[MutualExclusion, ExclusiveAccess, NoStaleWrite],
+        &["n3", "key of c1", "flush"],
+    ),
+    (
         "gc-pause",
         &[ExclusiveAccess, NoStaleWrite],
         &["c1 was stopped for 35"],
