@@ -38,6 +38,11 @@ impl Fencepost {
         Ok(Self { binary })
     }
 
+    /// Where it is.
+    pub(crate) fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// Runs it with those arguments in that folder.
     pub(crate) fn run(&self, folder: &Path, arguments: &[&str]) -> Result<Finished> {
         self.run_with(folder, arguments, &[])

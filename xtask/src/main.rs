@@ -1,10 +1,12 @@
-//! Development automation. `cargo xtask ci` is the whole gate; `cargo xtask generate` writes what is generated.
+//! Development automation. `cargo xtask ci` is the whole gate; `cargo xtask generate` writes what is generated, `cargo xtask
+//! bench` measures.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a tool of the terminal"
 )]
 
+mod bench;
 mod ci;
 mod fencepost;
 mod generated;
@@ -26,6 +28,8 @@ enum Command {
     Ci(ci::Arguments),
     /// Writes the parts of files that are generated.
     Generate,
+    /// Measures speed and memory; JSON Lines.
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -45,5 +49,6 @@ fn run(command: Command) -> Result<bool> {
     match command {
         Command::Ci(arguments) => ci::run(&workspace, &arguments),
         Command::Generate => generated::write(&workspace).map(|()| true),
+        Command::Bench(arguments) => bench::bench(&workspace, &arguments).map(|()| true),
     }
 }

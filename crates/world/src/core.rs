@@ -146,10 +146,13 @@ impl HostState {
 /// Client and attempt by node and key.
 pub(crate) type Creators = BTreeMap<(Host, Bytes), Creation>;
 
+/// A client, and the attempt that it acted for.
+pub(crate) type Maker = (Host, Option<Attempt>);
+
 /// Who created a key, and the string that it holds since.
 #[derive(Clone, Debug)]
 pub(crate) struct Creation {
-    pub(crate) by: (Host, Option<Attempt>),
+    pub(crate) by: Maker,
     pub(crate) value: Option<Bytes>,
 }
 
@@ -174,7 +177,7 @@ pub(crate) struct Core {
     /// Who created the keys of a node.
     pub(crate) creators: RefCell<Creators>,
     /// Who wrote a value to a key, wherever: a node that was restored, or follows another, has it from there.
-    pub(crate) writers: RefCell<BTreeMap<(Bytes, Bytes), (Host, Option<Attempt>)>>,
+    pub(crate) writers: RefCell<BTreeMap<(Bytes, Bytes), Maker>>,
     /// Who opened the connections, the first of which is number 1; those that are closed are not forgotten.
     connections: RefCell<Vec<Host>>,
     /// How many clients' programs have not come to their end.

@@ -7,7 +7,7 @@ use redis_node::{
     Address, ConnectionId, Delayed, Effects, LinkEffect, LinkId, Reply, Stop, Touch, UnixTime,
 };
 
-use crate::core::{Core, Creation, Process, text};
+use crate::core::{Core, Creation, Maker, Process, text};
 use crate::host::Host;
 use crate::queue::Due;
 use crate::service::Service;
@@ -282,13 +282,7 @@ impl Core {
     }
 
     /// Keeps the book of who created which key; returns who had created this one.
-    fn take_over(
-        &self,
-        server: Host,
-        doer: Doer<'_>,
-        did: Did,
-        touch: &Touch,
-    ) -> Option<(Host, Option<Attempt>)> {
+    fn take_over(&self, server: Host, doer: Doer<'_>, did: Did, touch: &Touch) -> Option<Maker> {
         let place = (server, touch.key.clone());
         let before = self.creator(&place, did, touch);
         let creators = &mut *self.creators.borrow_mut();
@@ -328,12 +322,7 @@ impl Core {
 
     /// Who created the key that a command met. If it holds another value than was written here last, a restart has brought
     /// an older one back, which is its writer's.
-    fn creator(
-        &self,
-        place: &(Host, Bytes),
-        did: Did,
-        touch: &Touch,
-    ) -> Option<(Host, Option<Attempt>)> {
+    fn creator(&self, place: &(Host, Bytes), did: Did, touch: &Touch) -> Option<Maker> {
         let known = self.creators.borrow().get(place).cloned();
         let is_written = matches!(did, Did::Created | Did::Overwritten | Did::Missing);
         match known {
@@ -342,7 +331,7 @@ impl Core {
         }
     }
 
-    fn writer(&self, touch: &Touch) -> Option<(Host, Option<Attempt>)> {
+    fn writer(&self, touch: &Touch) -> Option<Maker> {
         let written = (touch.key.clone(), touch.value.clone()?);
         self.writers.borrow().get(&written).copied()
     }

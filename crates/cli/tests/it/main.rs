@@ -3,4 +3,5 @@
 mod bundles;
 mod program;
 mod runs;
+mod sweeps;
 mod wrong_input;

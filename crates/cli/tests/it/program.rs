@@ -44,18 +44,25 @@ impl Place {
     }
 
     pub(crate) fn call(&self, arguments: &[&str]) -> Call {
-        self.call_program(Path::new(env!("CARGO_BIN_EXE_fencepost")), arguments)
+        self.call_with(arguments, &[])
+    }
+
+    /// The same with variables added to the environment.
+    pub(crate) fn call_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Call {
+        let program = Path::new(env!("CARGO_BIN_EXE_fencepost"));
+        self.call_program(program, arguments, variables)
     }
 
     /// Calls what a user would paste.
     pub(crate) fn paste(&self, command: &str) -> Call {
         let words: Vec<&str> = command.split_whitespace().collect();
-        self.call_program(Path::new(words[0]), &words[1..])
+        self.call_program(Path::new(words[0]), &words[1..], &[])
     }
 
-    fn call_program(&self, program: &Path, arguments: &[&str]) -> Call {
+    fn call_program(&self, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Call {
         let output = Command::new(program)
             .args(arguments)
+            .envs(variables.iter().copied())
             .current_dir(self.0.path())
             .output();
         let output = output.expect("the binary was built for this test");
