@@ -1,5 +1,6 @@
 //! Plans: a scenario with every value drawn. A plan alone re-runs exactly, whatever becomes of the generator.
 
+mod strategy;
 mod swarm;
 
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::scenario::{
     Token, Trigger, Workload,
 };
 use crate::sentinel::SentinelPlan;
+
+pub use strategy::{PlanTree, Plans};
 
 /// Everything that a run needs, in integers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
