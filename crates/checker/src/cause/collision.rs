@@ -123,6 +123,7 @@ fn fates<'a>(
     decision: &'a Decision,
 ) -> Vec<Met<'a>> {
     let mut all: Vec<Met<'a>> = Vec::new();
+    let held_to = meant_end(run, first, decision);
     for node in quorum(run, first, decision.place) {
         let Some(life) = Life::of(
             run,
@@ -134,7 +135,12 @@ fn fates<'a>(
         ) else {
             continue;
         };
-        let (fate, end) = (life.fate(run), life.true_end(run));
+        let (mut fate, end) = (life.fate(run), life.true_end(run));
+        // A node's clock may run fast by less than the margin that the holder leaves: then it is the holder's that is wrong.
+        let outlasted = held_to.is_some_and(|held_to| life.replaced_at() >= held_to);
+        if outlasted && matches!(fate, Fate::ExpiredEarly { .. }) {
+            fate = Fate::RanOut;
+        }
         match all.iter_mut().find(|met| met.fate == fate) {
             Some(met) => {
                 met.nodes.push(node);
@@ -148,6 +154,24 @@ fn fates<'a>(
         }
     }
     all
+}
+
+/// When the lease of an owner that was in force at a decision would have ended by a clock that is right.
+fn meant_end(run: &Run<'_>, owner: &Owner, at: &Decision) -> Option<Time> {
+    let mut decisions = run.acquisitions.decisions.iter().rev();
+    let held = decisions.find(|one| one.owner == *owner && one.place <= at.place)?;
+    // An extension does not tell when its first clock reading was taken.
+    let counted_from = if held.extension {
+        held.place
+    } else {
+        run.acquisitions.get(owner)?.began?
+    };
+    let reading = run
+        .hosts
+        .get(&owner.client)
+        .reading(held.clock, counted_from)?;
+    let validity = held.deadline?.saturating_sub(reading);
+    Some(Time(counted_from.at.0.saturating_add(validity)))
 }
 
 /// The nodes that granted the key to an owner before a place.

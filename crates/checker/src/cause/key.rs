@@ -137,6 +137,11 @@ impl<'a> Life<'a> {
         ))
     }
 
+    /// When another created its own.
+    pub(super) fn replaced_at(&self) -> Time {
+        self.replaced.at
+    }
+
     /// Why it was not there any more when the rival came.
     pub(super) fn fate(&self, run: &Run<'_>) -> Fate {
         let lived = self

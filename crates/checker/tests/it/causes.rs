@@ -625,3 +625,19 @@ fn a_key_that_a_restart_brought_back_is_not_the_one_that_it_lost() {
         expect!["n1 lost power and came back without the key of c1 (persistence)"],
     );
 }
+
+/// n3's clock is 0.1 % fast, and c1 left a margin of more than that: it is c1's clock that was wrong.
+#[test]
+fn a_rate_within_the_margin_is_no_reason() {
+    cause(
+        MutualExclusion,
+        &n3_fails(
+            "2s n3 clock ppm 1000
+             3s c1 clock monotonic-ppm -1000000
+             30.99s n3 - expired of=c1",
+        )
+        .replace("10s", "30.99s")
+        .replace("11s c2", "31.5s c2"),
+        expect!["c1's monotonic clock stood still for 28.500 s, while its key at n3 ran out at 31.000 s"],
+    );
+}
