@@ -68,6 +68,7 @@ const NAMES: &[&str] = &[
     "slow-minority",
     "split-brain-renewal",
     "split-vote",
+    "stalled-disk",
     "suspended-holder",
     "token-after-lock",
     "token-incr-failover",
