@@ -237,6 +237,19 @@ async fn decide<P: Ports>(
         };
     }
     let second = shared.ports.clock().now();
+    #[cfg(feature = "unsound")]
+    if let Some(gained) = first.checked_since(second)
+        && shared.config.keep_negative_elapsed
+    {
+        let lease = decision::lease(first, first, ttl, drift).map(|lease| decision::Lease {
+            validity: lease.validity + gained,
+            ..lease
+        });
+        return Decided {
+            second: Some(second),
+            result: lease.map(|lease| (token, lease)),
+        };
+    }
     let lease = decision::lease(first, second, ttl, drift);
     Decided {
         second: Some(second),

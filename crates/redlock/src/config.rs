@@ -123,6 +123,8 @@ pub(crate) struct Config {
     pub(crate) watchdog: Option<Watchdog>,
     #[cfg(feature = "unsound")]
     pub(crate) skip_second_reading: bool,
+    #[cfg(feature = "unsound")]
+    pub(crate) keep_negative_elapsed: bool,
 }
 
 /// 5 % of the TTL, as the field's clients have it, within the 5 to 50 ms of documents 000 and 002.
@@ -145,6 +147,8 @@ pub struct Builder<P: Ports> {
     watchdog: Option<Watchdog>,
     #[cfg(feature = "unsound")]
     skip_second_reading: bool,
+    #[cfg(feature = "unsound")]
+    keep_negative_elapsed: bool,
 }
 
 impl<P: Ports> std::fmt::Debug for Builder<P> {
@@ -173,6 +177,8 @@ impl<P: Ports> Builder<P> {
             watchdog: None,
             #[cfg(feature = "unsound")]
             skip_second_reading: false,
+            #[cfg(feature = "unsound")]
+            keep_negative_elapsed: false,
         }
     }
 
@@ -254,6 +260,18 @@ impl<P: Ports> Builder<P> {
         self
     }
 
+    /// **Unsound, for demonstration only.** An attempt that ends before it began, by a clock that went back meanwhile,
+    /// has *gained* that time.
+    ///
+    /// So do clients that subtract two wall clock readings, as signed numbers, and look no further. The deadline is
+    /// the same as otherwise, but by a clock that has to come there once more: the lock is held for longer than its
+    /// keys live.
+    #[cfg(feature = "unsound")]
+    pub fn keep_negative_elapsed(mut self) -> Self {
+        self.keep_negative_elapsed = true;
+        self
+    }
+
     /// The lock.
     ///
     /// # Errors
@@ -288,6 +306,8 @@ impl<P: Ports> Builder<P> {
             watchdog: self.watchdog,
             #[cfg(feature = "unsound")]
             skip_second_reading: self.skip_second_reading,
+            #[cfg(feature = "unsound")]
+            keep_negative_elapsed: self.keep_negative_elapsed,
         }
     }
 }

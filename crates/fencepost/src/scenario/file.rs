@@ -257,6 +257,8 @@ pub enum Elapsed {
     Monotonic,
     /// By its wall clock, which may be stepped.
     Wall,
+    /// By its wall clock, and a negative time, where that was stepped back, is kept: it makes the validity longer.
+    WallSigned,
     /// Not at all: the second clock reading is left out.
     Unchecked,
 }

@@ -36,7 +36,7 @@ impl RedlockSystem {
     fn clock(&self) -> ClockKind {
         match self.plan.elapsed {
             Elapsed::Monotonic | Elapsed::Unchecked => ClockKind::Monotonic,
-            Elapsed::Wall => ClockKind::Wall,
+            Elapsed::Wall | Elapsed::WallSigned => ClockKind::Wall,
         }
     }
 
@@ -141,6 +141,7 @@ impl RedlockSystem {
             });
         let builder = match self.plan.elapsed {
             Elapsed::Unchecked => builder.skip_second_reading(),
+            Elapsed::WallSigned => builder.keep_negative_elapsed(),
             Elapsed::Monotonic | Elapsed::Wall => builder,
         };
         let builder = match self.plan.extend {

@@ -224,8 +224,8 @@ const CAUSES: &[(&str, &[Property], &[&str])] = &[
     ),
     (
         "wall-clock-back",
-        &[MutualExclusion, ExclusiveAccess],
-        &["c1's wall clock stepped back by 4"],
+        &[MutualExclusion, ExclusiveAccess, NoStaleWrite],
+        &["c1's wall clock stepped back by 10"],
     ),
 ];
 

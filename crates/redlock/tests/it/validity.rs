@@ -143,6 +143,32 @@ fn clock_that_went_back_is_no_lock() {
 
 #[cfg(feature = "unsound")]
 #[test]
+fn a_negative_elapsed_time_that_is_kept_makes_a_lock_that_outlives_its_keys() {
+    let world = World::new(3);
+    world.set([1, 2, 3], Manner::takes(ms(1), ms(40)));
+    let stepping = world.clone();
+    world.spawn_task(async move {
+        stepping.clock().sleep(ms(20)).await;
+        stepping.step_clock_back(ms(10_000));
+    });
+    let naive = Client::of(&world)
+        .builder()
+        .keep_negative_elapsed()
+        .build()
+        .unwrap();
+    let guard = world.run(naive.acquire("k")).unwrap();
+    assert!(
+        guard.granted_validity() > TTL,
+        "{:?}",
+        guard.granted_validity()
+    );
+    world.pass(TTL);
+    let successor = held(&world, "k");
+    assert!(!successor.is_expired() && !guard.is_expired());
+}
+
+#[cfg(feature = "unsound")]
+#[test]
 fn without_the_second_reading_two_clients_hold_the_lock_at_once() {
     let world = World::new(3);
     world.set([1, 2, 3], Manner::takes(ms(1), TTL * 3 / 2));
