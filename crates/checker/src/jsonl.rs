@@ -34,9 +34,11 @@ impl History {
     /// The SHA-256 of the history as JSON Lines.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let mut hasher = Hasher::default();
-        self.write_jsonl(&mut hasher)
-            .expect("a hasher takes every write");
+        // JSON is written in small pieces, which a hash function takes one by one at some cost.
+        let mut hasher = io::BufWriter::with_capacity(1 << 14, Hasher::default());
+        let hashed = self.write_jsonl(&mut hasher);
+        hashed.expect("a hasher takes every write");
+        let hasher = hasher.into_inner().expect("a hasher takes every write");
         hasher.finish()
     }
 

@@ -3,6 +3,7 @@
 mod strategy;
 mod swarm;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use fencepost_checker::history::Role;
@@ -190,19 +191,19 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn one<T: Drawable>(self, label: &str, range: &Draw<T>) -> T {
+    fn one<T: Drawable>(self, label: impl Display, range: &Draw<T>) -> T {
         range
             .only()
             .unwrap_or_else(|| range.draw(&mut self.stream(label)))
     }
 
-    fn choice<T: Copy + PartialEq>(self, label: &str, choice: &Choice<T>) -> T {
+    fn choice<T: Copy + PartialEq>(self, label: impl Display, choice: &Choice<T>) -> T {
         choice
             .only()
             .unwrap_or_else(|| choice.draw(&mut self.stream(label)))
     }
 
-    fn stream(self, label: &str) -> Stream {
+    fn stream(self, label: impl Display) -> Stream {
         Stream::new(self.seed, &format!("plan/{label}"))
     }
 
@@ -293,8 +294,8 @@ impl Drawing {
     fn client(self, scenario: &Scenario, client: &Client) -> ClientPlan {
         let name = client.name.get_ref();
         let round = |index: u32| RoundPlan {
-            think: self.one(&format!("{name}/round-{index}/think"), &client.think),
-            hold: self.one(&format!("{name}/round-{index}/hold"), &client.hold),
+            think: self.one(format_args!("{name}/round-{index}/think"), &client.think),
+            hold: self.one(format_args!("{name}/round-{index}/hold"), &client.hold),
         };
         ClientPlan {
             name: name.clone(),

@@ -638,6 +638,8 @@ fn a_rate_within_the_margin_is_no_reason() {
         )
         .replace("10s", "30.99s")
         .replace("11s c2", "31.5s c2"),
-        expect!["c1's monotonic clock stood still for 28.500 s, while its key at n3 ran out at 31.000 s"],
+        expect![
+            "c1's monotonic clock stood still for 28.500 s, while its key at n3 ran out at 31.000 s"
+        ],
     );
 }
