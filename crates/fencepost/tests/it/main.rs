@@ -5,6 +5,7 @@ mod causes;
 mod delayed;
 mod extension;
 mod laws;
+mod operators;
 mod restored;
 mod swarm;
 mod sweep;
