@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use fencepost::EngineKind;
 use fencepost::sweep::StopOn;
+use fencepost_checker::Property;
 
 use crate::exit::USAGE;
 
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Merge(MergeArguments),
     /// Run a bundle, or a scenario with a seed, again and compare the histories byte for byte.
     Replay(ReplayArguments),
+    /// Take away from a failing run whatever the failure does not need.
+    Shrink(ShrinkArguments),
     /// Judge a stored history again.
     Check {
         /// A `history.jsonl`.
@@ -54,9 +57,9 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     /// A name from `list`, a flip such as `gc-pause/flip-1`, a path, or `all`.
     pub(crate) scenario: String,
-    /// The seed that draws what the scenario leaves open.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// The seed that draws what the scenario leaves open; the scenario's own if it names one, or else 1.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     /// `event` or `turmoil`.
     #[arg(long, default_value_t)]
     pub(crate) engine: EngineKind,
@@ -110,6 +113,24 @@ pub(crate) struct MergeArguments {
     #[arg(long, value_name = "first|never|K", default_value = "never")]
     pub(crate) stop_on: StopOn,
     /// End with the summary as a JSON line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShrinkArguments {
+    /// The folder of a bundle.
+    pub(crate) bundle: PathBuf,
+    /// The property whose violation is to stay; the first that came out otherwise if left out.
+    #[arg(long)]
+    pub(crate) property: Option<Property>,
+    /// How many runs it may take.
+    #[arg(long, value_name = "N", default_value_t = 3_000)]
+    pub(crate) runs: u64,
+    /// Where the scenario file and the bundle of the shrunk run go.
+    #[arg(long, default_value = "fencepost-out")]
+    pub(crate) out: PathBuf,
+    /// End with a JSON line.
     #[arg(long)]
     pub(crate) json: bool,
 }

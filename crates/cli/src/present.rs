@@ -154,6 +154,14 @@ pub(crate) fn failure(outcome: &Outcome, bundle: &Path) -> String {
         &mut text,
         format_args!("  replay  {program} replay {}", quoted(bundle)),
     );
+    let violated =
+        |row: &Row| row.standing != Standing::AsExpected && row.outcome == Came::Violated;
+    if outcome.judgement.rows.iter().any(violated) {
+        line(
+            &mut text,
+            format_args!("  shrink  {program} shrink {}", quoted(bundle)),
+        );
+    }
     line(
         &mut text,
         format_args!(

@@ -196,8 +196,17 @@ impl Bundle {
     /// A folder or file cannot be written.
     pub fn write(&self, out: &Path, history: &History) -> Result<PathBuf, BundleError> {
         let folder = out.join(self.folder());
-        fs::create_dir_all(&folder).map_err(|source| BundleError::Write {
-            path: folder.clone(),
+        self.write_to(&folder, history)?;
+        Ok(folder)
+    }
+
+    /// Writes the bundle into that folder.
+    ///
+    /// # Errors
+    /// A folder or file cannot be written.
+    pub fn write_to(&self, folder: &Path, history: &History) -> Result<(), BundleError> {
+        fs::create_dir_all(folder).map_err(|source| BundleError::Write {
+            path: folder.to_owned(),
             source,
         })?;
         let record = serde_json::to_string_pretty(self).expect("a bundle is plain data");
@@ -205,7 +214,7 @@ impl Bundle {
             let path = folder.join(name);
             fs::write(&path, text).map_err(|source| BundleError::Write { path, source })?;
         }
-        Ok(folder)
+        Ok(())
     }
 
     /// Reads a bundle from its folder, or from the `bundle.json` in it.

@@ -18,6 +18,7 @@ pub mod runner;
 pub mod scenario;
 pub mod sentinel;
 pub mod sequence;
+pub mod shrink;
 pub mod sweep;
 pub mod system;
 mod workload;

@@ -295,7 +295,9 @@ impl WorldPlan {
 }
 
 impl Fault {
-    fn named_hosts(&self) -> Vec<&str> {
+    /// Every host that it names, in what it does and in the events that it waits for.
+    #[must_use]
+    pub fn named_hosts(&self) -> Vec<&str> {
         let trigger = match &self.trigger {
             Trigger::On { event, .. } => Some(event),
             Trigger::At(_) => None,

@@ -5,6 +5,7 @@ mod list;
 mod merge;
 mod replay;
 mod run;
+mod shrink;
 mod sweep;
 mod tour;
 
@@ -22,6 +23,7 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<End> {
         Some(Command::Sweep(arguments)) => sweep::sweep(arguments),
         Some(Command::Merge(arguments)) => merge::merge(arguments),
         Some(Command::Replay(arguments)) => replay::replay(arguments),
+        Some(Command::Shrink(arguments)) => shrink::shrink(arguments),
         Some(Command::Check { history, json }) => check::check(history, *json),
     }
 }

@@ -15,6 +15,9 @@ use crate::origin::origin;
 use crate::stopwatch::Stopwatch;
 use crate::{present, summary};
 
+/// Where neither the user nor the scenario names one.
+pub(super) const DEFAULT_SEED: u64 = 1;
+
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
     let all = arguments.scenario == "all";
     let scenarios = if all {
@@ -45,7 +48,8 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
 
 fn run_one(scenario: &Scenario, arguments: &RunArguments, all: bool) -> anyhow::Result<Standing> {
     let stopwatch = Stopwatch::start();
-    let outcome = Outcome::of(scenario, arguments.seed, arguments.engine);
+    let seed = arguments.seed.or(scenario.seed).unwrap_or(DEFAULT_SEED);
+    let outcome = Outcome::of(scenario, seed, arguments.engine);
     if arguments.json {
         say(summary::of_run(&outcome, stopwatch.elapsed()))?;
     } else if all {

@@ -12,8 +12,6 @@ use crate::exit::End;
 use crate::present::{self, came, table};
 use crate::stopwatch::Stopwatch;
 
-const SEED: u64 = 1;
-
 pub(super) fn tour() -> anyhow::Result<End> {
     let stopwatch = Stopwatch::start();
     let mut table = table(&["scenario", "what came out", ""]);
@@ -21,7 +19,8 @@ pub(super) fn tour() -> anyhow::Result<End> {
     for scenario in scripted() {
         let flips = scenario.flips.iter().map(|flip| &flip.scenario);
         for (index, one) in std::iter::once(&scenario).chain(flips).enumerate() {
-            let outcome = Outcome::of(one, SEED, EngineKind::Event);
+            let seed = one.seed.unwrap_or(run::DEFAULT_SEED);
+            let outcome = Outcome::of(one, seed, EngineKind::Event);
             let name = if index == 0 {
                 one.name.clone()
             } else {
@@ -37,8 +36,9 @@ pub(super) fn tour() -> anyhow::Result<End> {
     }
     say(table)?;
     say(format_args!(
-        "{runs} runs in {:.1} s, each with seed {SEED} on engine event",
-        stopwatch.elapsed().as_secs_f64()
+        "{runs} runs in {:.1} s, each with seed {} on engine event",
+        stopwatch.elapsed().as_secs_f64(),
+        run::DEFAULT_SEED
     ))?;
     say("look closer:  run gc-pause    replay gc-pause --seed 7    list    --help")?;
     eprint!("{blocks}");

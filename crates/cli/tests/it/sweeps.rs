@@ -121,6 +121,37 @@ fn the_lowest_seeds_that_failed_leave_bundles_and_commands() {
     );
 }
 
+/// From the sweep to the few faults that matter, by the commands that are printed.
+#[test]
+fn a_failure_is_shrunk_to_a_scenario_file() {
+    let place = Place::new();
+    let path = wrong(&place);
+    let call = sweep(&place, &[&path, "--seeds", "0..40", "--stop-on", "first"]);
+    let command = call
+        .stderr
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("shrink "))
+        .expect("a command to shrink it");
+    let shrunk = place.paste(&format!("{} --json", command.trim()));
+    assert_eq!(shrunk.code, 0, "{}", shrunk.text());
+    let summary = shrunk.summary();
+    assert_eq!(summary["kind"], "shrunk");
+    assert_eq!(summary["property"], "mutual-exclusion");
+    assert!(summary["faults"].as_u64() <= Some(3), "{summary}");
+    assert!(summary["runs"].as_u64() > Some(1));
+    let scenario = summary["scenario"].as_str().expect("a path");
+    let run = place.call(&["run", scenario, "--json"]);
+    assert_eq!(run.code, 0, "{}", run.text());
+    assert_eq!(run.summary()["verdicts"]["mutual-exclusion"]["violated"], 1);
+    let folder = scenario.trim_end_matches(".toml");
+    assert_eq!(place.call(&["replay", folder]).code, 0);
+    // For people it says what it tried.
+    let shrunk = place.paste(command.trim());
+    assert!(shrunk.stdout.contains("fewer faults"), "{}", shrunk.stdout);
+    let held = place.paste(&format!("{} --property bounded-call", command.trim()));
+    assert_eq!(held.code, 96, "{}", held.text());
+}
+
 #[test]
 fn a_scripted_scenario_counts_each_schedule() {
     let place = Place::new();

@@ -22,6 +22,7 @@ use super::value::{Choice, Draw, Ppm, Step, exact, exact_or_none};
 pub(super) struct File {
     pub(super) claim: Spanned<String>,
     pub(super) document: Spanned<String>,
+    pub(super) seed: Option<u64>,
     #[serde(default = "default_horizon", deserialize_with = "exact")]
     pub(super) horizon: Duration,
     #[serde(default = "default_settle", deserialize_with = "exact")]

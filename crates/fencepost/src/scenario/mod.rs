@@ -54,6 +54,8 @@ pub struct Scenario {
     pub claim: String,
     /// Where the document says it.
     pub document: String,
+    /// The one seed that the claim is about; none if it is about all of them.
+    pub seed: Option<u64>,
     /// The run ends here at the latest; 120 s if the file does not say.
     pub horizon: Duration,
     /// How long the world goes on after the last client finished; 1 s if the file does not say.
@@ -328,6 +330,7 @@ impl Origin<'_> {
             text: self.text.clone(),
             claim: file.claim.into_inner(),
             document: file.document.into_inner(),
+            seed: file.seed,
             horizon: file.horizon,
             settle: file.settle,
             call_bound,

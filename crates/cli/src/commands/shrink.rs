@@ -1,0 +1,128 @@
+//! `fencepost shrink`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use fencepost::bundle::Bundle;
+use fencepost::runner::Outcome;
+use fencepost::scenario::{Expectation, Scenario};
+use fencepost::shrink::{Shrunk, scenario_file, shrink as find_least};
+use fencepost_checker::{Outcome as Came, Property};
+use serde_json::json;
+
+use super::say;
+use crate::arguments::ShrinkArguments;
+use crate::exit::{End, WrongInput};
+use crate::origin::origin;
+use crate::present::{self, program, quoted};
+
+pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
+    let bundle = Bundle::read(&arguments.bundle)?;
+    let property = match arguments.property {
+        Some(property) => property,
+        None => property(&bundle)?,
+    };
+    let faults = bundle.plan.world.faults.len();
+    let watch = |plan: &fencepost::plan::Plan, runs: u64| {
+        let (faults, clients) = (plan.world.faults.len(), plan.clients.len());
+        eprintln!("run {runs}: {faults} faults, {clients} clients");
+    };
+    let shrunk = find_least(&bundle.plan, bundle.engine, property, arguments.runs, watch)
+        .map_err(|error| WrongInput(error.to_string()))?;
+    let name = format!("{}-{property}", bundle.folder());
+    let path = write(&shrunk, &bundle, property, &name, &arguments.out)?;
+    let left = shrunk.plan.world.faults.len();
+    if arguments.json {
+        say(json!({
+            "kind": "shrunk",
+            "property": property.name(),
+            "faults": left,
+            "runs": shrunk.runs,
+            "scenario": path.as_ref().map(|path| path.display().to_string()),
+        }))?;
+        return Ok(End::Judged(fencepost::expect::Standing::AsExpected));
+    }
+    say(format_args!(
+        "{property}: {faults} faults shrunk to {left} in {} runs",
+        shrunk.runs
+    ))?;
+    for tried in &shrunk.tried {
+        say(format_args!(
+            "  {:<24} {:>4} of {} tries left the same violation",
+            tried.what, tried.taken, tried.tried
+        ))?;
+    }
+    let verdict = property.judge(&fencepost_checker::run::Run::of(&shrunk.history));
+    say(present::evidence(&[verdict]).trim_end())?;
+    if let Some(path) = path {
+        say(format_args!(
+            "  run     {} run {}",
+            program(),
+            quoted(&path)
+        ))?;
+    }
+    let folder = arguments.out.join(&name);
+    say(format_args!(
+        "  replay  {} replay {}",
+        program(),
+        quoted(&folder)
+    ))?;
+    Ok(End::Judged(fencepost::expect::Standing::AsExpected))
+}
+
+/// The property that came out otherwise than its scenario expects; or else the first that is violated at all.
+fn property(bundle: &Bundle) -> anyhow::Result<Property> {
+    let violated = |property: &&Property| bundle.verdicts.get(property) == Some(&Came::Violated);
+    let unexpected = |scenario: &Scenario, property: &&Property| {
+        let expected = scenario.expect.properties.get(property);
+        matches!(expected, Some(Expectation::Holds | Expectation::Vacuous))
+    };
+    let all = || Property::ALL.iter().filter(violated);
+    let scenario = scenario(bundle).ok();
+    let otherwise = scenario.and_then(|scenario| all().find(|one| unexpected(&scenario, one)));
+    otherwise.or_else(|| all().next()).copied().ok_or_else(|| {
+        WrongInput("no property is violated in this run: there is nothing to shrink".to_owned())
+            .into()
+    })
+}
+
+/// The scenario as it was when the bundle was written.
+fn scenario(bundle: &Bundle) -> anyhow::Result<Scenario> {
+    let (base, flip) = match bundle.scenario.rsplit_once("/flip-") {
+        Some((base, number)) => (base, number.parse::<usize>().ok()),
+        None => (&*bundle.scenario, None),
+    };
+    let scenario = Scenario::parse(base, "scenario.toml", &bundle.scenario_text)?;
+    let flip = flip.and_then(|number| scenario.flips.get(number.checked_sub(1)?));
+    Ok(flip.map_or(scenario.clone(), |flip| flip.scenario.clone()))
+}
+
+/// The scenario file, where one can say the plan, and the bundle in any case.
+fn write(
+    shrunk: &Shrunk,
+    bundle: &Bundle,
+    property: Property,
+    name: &str,
+    out: &Path,
+) -> anyhow::Result<Option<PathBuf>> {
+    let verdict = property.judge(&fencepost_checker::run::Run::of(&shrunk.history));
+    let file = scenario_file(&shrunk.plan, name, &verdict);
+    let (scenario, path) = match file {
+        Ok(scenario) => {
+            let path = out.join(format!("{name}.toml"));
+            std::fs::create_dir_all(out)
+                .and_then(|()| std::fs::write(&path, &*scenario.text))
+                .with_context(|| format!("failed to write {}", path.display()))?;
+            (scenario, Some(path))
+        }
+        Err(inexpressible) => {
+            eprintln!("no scenario file: {inexpressible}; the bundle has the plan");
+            (self::scenario(bundle)?, None)
+        }
+    };
+    let (plan, history) = (shrunk.plan.clone(), shrunk.history.clone());
+    let outcome = Outcome::judge(&scenario, plan, bundle.engine, history);
+    let record = Bundle::new(origin(), &scenario.text, &outcome);
+    record.write_to(&out.join(name), &outcome.history)?;
+    Ok(path)
+}
