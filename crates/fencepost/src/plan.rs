@@ -235,7 +235,7 @@ impl Drawing {
             .iter()
             .find(|clock| clock.host.get_ref() == name);
         let rate_ppm = match clock {
-            Some(clock) => self.one(&format!("{name}/rate"), &clock.rate_ppm).0,
+            Some(clock) => self.one(format!("{name}/rate"), &clock.rate_ppm).0,
             None => swarm::rate(self, scenario, name),
         };
         HostPlan {
@@ -299,7 +299,7 @@ impl Drawing {
         };
         ClientPlan {
             name: name.clone(),
-            start: self.one(&format!("{name}/start"), &client.start),
+            start: self.one(format!("{name}/start"), &client.start),
             rounds: (1..=*client.rounds.get_ref()).map(round).collect(),
             tries: client.tries.as_ref().map(|tries| *tries.get_ref()),
             cancel_on_loss: client.cancel_on_loss,
@@ -330,7 +330,7 @@ impl Drawing {
     }
 
     fn action(self, label: &dyn Fn(&str) -> String, action: &Action) -> DrawnAction {
-        let by = |range: &Draw<Duration>| self.one(&label("by"), range);
+        let by = |range: &Draw<Duration>| self.one(label("by"), range);
         match action.clone() {
             Action::Pause { host, suspend } => DrawnAction::Pause { host, suspend },
             Action::Crash {
@@ -339,7 +339,7 @@ impl Drawing {
                 delayed_until,
             } => {
                 let delayed_until =
-                    delayed_until.map(|delay| self.one(&label("delayed-until"), &delay));
+                    delayed_until.map(|delay| self.one(label("delayed-until"), &delay));
                 DrawnAction::Crash {
                     host,
                     how,
@@ -370,15 +370,15 @@ impl Drawing {
             Action::Reset { left, right } => DrawnAction::Reset { left, right },
             Action::ClockStep { host, by } => DrawnAction::ClockStep {
                 host,
-                by_ns: self.one(&label("by"), &by).0,
+                by_ns: self.one(label("by"), &by).0,
             },
             Action::ClockDrift { host, ppm } => DrawnAction::ClockDrift {
                 host,
-                ppm: self.one(&label("ppm"), &ppm).0,
+                ppm: self.one(label("ppm"), &ppm).0,
             },
             Action::ClockSlew { host, by, ppm } => DrawnAction::ClockSlew {
                 host,
-                by_ns: self.one(&label("by"), &by).0,
+                by_ns: self.one(label("by"), &by).0,
                 ppm,
             },
             Action::Operate {

@@ -41,7 +41,7 @@ pub(super) fn rate(draw: Drawing, scenario: &Scenario, host: &str) -> i64 {
     match rates {
         Some(rates) if host != PROBE && draw.stream("swarm/rates").coin() => {
             rates
-                .draw(&mut draw.stream(&format!("swarm/rates/{host}")))
+                .draw(&mut draw.stream(format!("swarm/rates/{host}")))
                 .0
         }
         _ => 0,
@@ -59,13 +59,13 @@ pub(super) fn faults(draw: Drawing, scenario: &Scenario, node: &NodePlan) -> Vec
         forgetful: node.persistence == Persistence::None,
     };
     let drawn = swarm.families.iter().flat_map(|family| {
-        let mut stream = draw.stream(&format!("swarm/{}", family.name));
+        let mut stream = draw.stream(format!("swarm/{}", family.name));
         let number = match stream.coin() {
             true => stream.between(1, u64::from(family.most)),
             false => 0,
         };
         (0..number).filter_map(move |n| {
-            let stream = draw.stream(&format!("swarm/{}/{n}", family.name));
+            let stream = draw.stream(format!("swarm/{}/{n}", family.name));
             Shot {
                 family,
                 target,
