@@ -1,7 +1,8 @@
 //! One Redis server behind a connection of redis-rs.
 
 use std::future::Future;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::ConnectionLike;
@@ -34,9 +35,6 @@ else
     return 0
 end";
 
-static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(RELEASE_SCRIPT));
-static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(EXTEND_SCRIPT));
-
 /// How a node is reached.
 pub trait Connect: Clone + Send + Sync + 'static {
     /// A connection whose clones share one pipe. Its own timeouts are off: the lock has its own.
@@ -64,7 +62,9 @@ pub enum OnTimeout {
 ///
 /// Connects at the first command and keeps the connection; after it broke, the next command connects anew.
 /// One connect is in flight at a time. No command is ever sent twice, but for a script whose EVALSHA was
-/// answered with `NOSCRIPT`: that one did nothing, and EVAL follows within the same call.
+/// answered with `NOSCRIPT`: that one did nothing, and EVAL follows within the same call. A script goes whole,
+/// by EVAL, until an answer on the same connection has shown that the server has it: a release whose answer is
+/// lost is carried out all the same.
 #[derive(Clone)]
 pub struct RedisNode<C: Connect> {
     inner: Arc<Inner<C>>,
@@ -74,8 +74,28 @@ struct Inner<C: Connect> {
     connect: C,
     id: NodeId,
     on_timeout: OnTimeout,
+    /// The script of release and that of extension.
+    release: OwnScript,
+    extend: OwnScript,
     link: Mutex<Link<C::Connection>>,
     connecting: futures_util::lock::Mutex<()>,
+}
+
+/// A script, and the generation of the last connection on which the server has answered it; 0 for none.
+struct OwnScript {
+    code: &'static str,
+    hash: String,
+    answered_in: AtomicU64,
+}
+
+impl OwnScript {
+    fn new(code: &'static str) -> Self {
+        Self {
+            code,
+            hash: Script::new(code).get_hash().to_owned(),
+            answered_in: AtomicU64::new(0),
+        }
+    }
 }
 
 /// The connection, and a number that grows with each: a command that fails late must not take down the
@@ -110,6 +130,8 @@ impl<C: Connect> RedisNode<C> {
                 connect,
                 id,
                 on_timeout,
+                release: OwnScript::new(RELEASE_SCRIPT),
+                extend: OwnScript::new(EXTEND_SCRIPT),
                 link,
                 connecting,
             }),
@@ -142,20 +164,24 @@ impl<C: Connect> RedisNode<C> {
 
     async fn eval(
         &self,
-        script: &Script,
-        code: &str,
+        script: &OwnScript,
         key: &[u8],
         arguments: &[&[u8]],
     ) -> Result<Compared, NodeError> {
-        let by_hash = script_command("EVALSHA", script.get_hash(), key, arguments);
-        let answer = match self.send(&by_hash).await {
-            // Forgotten by a restart, a failover or SCRIPT FLUSH. Nothing was done; EVAL also loads it again.
-            Err(error) if is_no_script(&error) => {
-                self.send(&script_command("EVAL", code, key, arguments))
-                    .await?
+        let whole = script_command("EVAL", script.code, key, arguments);
+        let pending = self.inner.begin().await?;
+        let generation = pending.generation;
+        let answer = if script.answered_in.load(Ordering::Relaxed) == generation {
+            let by_hash = script_command("EVALSHA", &script.hash, key, arguments);
+            match pending.finish(&by_hash).await {
+                // Forgotten by SCRIPT FLUSH. Nothing was done; EVAL also loads it again.
+                Err(error) if is_no_script(&error) => self.send(&whole).await?,
+                answer => answer?,
             }
-            answer => answer?,
+        } else {
+            pending.finish(&whole).await?
         };
+        script.answered_in.store(generation, Ordering::Relaxed);
         answer::compared(answer)
     }
 }
@@ -190,7 +216,7 @@ impl<C: Connect> Node for RedisNode<C> {
     }
 
     async fn compare_and_delete(&self, key: &[u8], value: &[u8]) -> Result<Compared, NodeError> {
-        self.eval(&RELEASE, RELEASE_SCRIPT, key, &[value]).await
+        self.eval(&self.inner.release, key, &[value]).await
     }
 
     async fn compare_and_pexpire(
@@ -200,7 +226,7 @@ impl<C: Connect> Node for RedisNode<C> {
         ttl: Duration,
     ) -> Result<Compared, NodeError> {
         let ttl = milliseconds(ttl).to_string();
-        self.eval(&EXTEND, EXTEND_SCRIPT, key, &[value, ttl.as_bytes()])
+        self.eval(&self.inner.extend, key, &[value, ttl.as_bytes()])
             .await
     }
 }

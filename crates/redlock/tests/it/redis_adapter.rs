@@ -164,23 +164,42 @@ fn scripts_compare_before_they_act() {
 }
 
 #[test]
-fn forgotten_script_is_sent_within_the_same_call() {
+fn a_script_goes_whole_until_it_was_answered_and_again_if_it_was_forgotten() {
     let (world, server, node) = node();
     server.will_answer([
+        Value::Int(1),
         server_error("NOSCRIPT No matching script."),
         Value::Int(1),
         Value::Int(1),
+        Value::Int(1),
     ]);
+    for _ in 0..3 {
+        let deleted = world.run(node.compare_and_delete(b"k", b"v"));
+        assert_eq!(deleted, Ok(Compared::Done));
+        assert_eq!(server.state().last[2..], ["1", "k", "v"]);
+    }
+    // Another script has not been answered yet.
+    let extended = world.run(node.compare_and_pexpire(b"k", b"v", ms(1)));
+    assert_eq!(extended, Ok(Compared::Done));
     assert_eq!(
-        world.run(node.compare_and_delete(b"k", b"v")),
-        Ok(Compared::Done)
+        server.commands(),
+        ["EVAL", "EVALSHA", "EVAL", "EVALSHA", "EVAL"]
     );
-    assert_eq!(server.state().last[2..], ["1", "k", "v"]);
-    assert_eq!(
-        world.run(node.compare_and_delete(b"k", b"v")),
-        Ok(Compared::Done)
-    );
-    assert_eq!(server.commands(), ["EVALSHA", "EVAL", "EVALSHA"]);
+}
+
+/// A server behind a new connection may be another one, or the same after a restart.
+#[test]
+fn a_script_goes_whole_on_a_new_connection() {
+    let (world, server, node) = node();
+    server.will([
+        Act::Answer(Value::Int(1)),
+        Act::Fail(ErrorKind::ConnectionReset),
+        Act::Answer(Value::Int(1)),
+    ]);
+    assert!(world.run(node.compare_and_delete(b"k", b"v")).is_ok());
+    assert!(world.run(node.compare_and_delete(b"k", b"v")).is_err());
+    assert!(world.run(node.compare_and_delete(b"k", b"v")).is_ok());
+    assert_eq!(server.commands(), ["EVAL", "EVALSHA", "EVAL"]);
 }
 
 #[test]

@@ -238,7 +238,7 @@ async fn scripts_survive_script_flush_and_are_sent_by_hash() {
         );
     }
     let statistics: String = servers[0].send("INFO commandstats").await;
-    for expected in ["cmdstat_eval:calls=1,", "cmdstat_evalsha:calls=3,"] {
+    for expected in ["cmdstat_eval:calls=1,", "cmdstat_evalsha:calls=2,"] {
         assert!(
             statistics.contains(expected),
             "{expected} is not in {statistics}"
