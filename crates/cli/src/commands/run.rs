@@ -27,20 +27,15 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
     };
     let mut standing = Standing::AsExpected;
     for scenario in scenarios {
-        match supported(&scenario, arguments.engine) {
-            Err(unsupported) if all => {
-                eprintln!("left out: {unsupported}");
-                continue;
+        let flips = scenario.flips.iter().filter(|_| arguments.flips);
+        let own = std::iter::once(&scenario);
+        for (place, one) in own.chain(flips.map(|flip| &flip.scenario)).enumerate() {
+            match supported(one, arguments.engine) {
+                // Only what was named must be run.
+                Err(unsupported) if all || place > 0 => eprintln!("left out: {unsupported}"),
+                Err(unsupported) => return Err(unsupported.into()),
+                Ok(()) => standing = standing.max(run_one(one, arguments, all)?),
             }
-            supported => supported?,
-        }
-        standing = standing.max(run_one(&scenario, arguments, all)?);
-        for flip in scenario.flips.iter().filter(|_| arguments.flips) {
-            if let Err(unsupported) = supported(&flip.scenario, arguments.engine) {
-                eprintln!("left out: {unsupported}");
-                continue;
-            }
-            standing = standing.max(run_one(&flip.scenario, arguments, all)?);
         }
     }
     Ok(End::Judged(standing))
