@@ -3,7 +3,7 @@
 use fencepost::scenario::Scenario;
 use fencepost::sweep::{Ended, Header, Merge, Results, Totals};
 
-use super::say;
+use super::say_swept;
 use crate::arguments::MergeArguments;
 use crate::exit::{End, WrongInput};
 use crate::stopwatch::Stopwatch;
@@ -28,11 +28,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> anyhow::Result<End> {
         ended: Ended::Done,
         took: stopwatch.elapsed(),
     };
-    if arguments.json {
-        say(swept.summary())?;
-    } else {
-        say(swept.text().trim_end())?;
-    }
+    say_swept(&swept, arguments.json)?;
     Ok(End::Judged(swept.standing()))
 }
 

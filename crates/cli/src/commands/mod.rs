@@ -13,6 +13,7 @@ use std::io::Write;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::End;
+use crate::totals::Swept;
 
 /// Carries out what was asked for.
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<End> {
@@ -32,4 +33,13 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<End> {
 fn say(text: impl std::fmt::Display) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
+}
+
+/// Prints what a sweep came to.
+fn say_swept(swept: &Swept<'_>, json: bool) -> anyhow::Result<()> {
+    if json {
+        say(swept.summary())
+    } else {
+        say(swept.text().trim_end())
+    }
 }

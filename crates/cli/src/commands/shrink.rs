@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fencepost::bundle::Bundle;
+use fencepost::expect::Standing;
+use fencepost::plan::Plan;
 use fencepost::runner::Outcome;
 use fencepost::scenario::{Expectation, Scenario};
 use fencepost::shrink::{Shrunk, scenario_file, shrink as find_least};
-use fencepost_checker::{Outcome as Came, Property};
+use fencepost_checker::run::Run;
+use fencepost_checker::{Outcome as Came, Property, Verdict};
 use serde_json::json;
 
 use super::say;
@@ -23,14 +26,15 @@ pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
         None => property(&bundle)?,
     };
     let faults = bundle.plan.world.faults.len();
-    let watch = |plan: &fencepost::plan::Plan, runs: u64| {
+    let watch = |plan: &Plan, runs: u64| {
         let (faults, clients) = (plan.world.faults.len(), plan.clients.len());
         eprintln!("run {runs}: {faults} faults, {clients} clients");
     };
     let shrunk = find_least(&bundle.plan, bundle.engine, property, arguments.runs, watch)
         .map_err(|error| WrongInput(error.to_string()))?;
     let name = format!("{}-{property}", bundle.folder());
-    let path = write(&shrunk, &bundle, property, &name, &arguments.out)?;
+    let verdict = property.judge(&Run::of(&shrunk.history));
+    let path = write(&shrunk, &bundle, &verdict, &name, &arguments.out)?;
     let left = shrunk.plan.world.faults.len();
     if arguments.json {
         say(json!({
@@ -40,7 +44,7 @@ pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
             "runs": shrunk.runs,
             "scenario": path.as_ref().map(|path| path.display().to_string()),
         }))?;
-        return Ok(End::Judged(fencepost::expect::Standing::AsExpected));
+        return Ok(End::Judged(Standing::AsExpected));
     }
     say(format_args!(
         "{property}: {faults} faults shrunk to {left} in {} runs",
@@ -52,7 +56,6 @@ pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
             tried.what, tried.taken, tried.tried
         ))?;
     }
-    let verdict = property.judge(&fencepost_checker::run::Run::of(&shrunk.history));
     say(present::evidence(&[verdict]).trim_end())?;
     if let Some(path) = path {
         say(format_args!(
@@ -67,7 +70,7 @@ pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
         program(),
         quoted(&folder)
     ))?;
-    Ok(End::Judged(fencepost::expect::Standing::AsExpected))
+    Ok(End::Judged(Standing::AsExpected))
 }
 
 /// The property that came out otherwise than its scenario expects; or else the first that is violated at all.
@@ -101,12 +104,11 @@ fn scenario(bundle: &Bundle) -> anyhow::Result<Scenario> {
 fn write(
     shrunk: &Shrunk,
     bundle: &Bundle,
-    property: Property,
+    verdict: &Verdict,
     name: &str,
     out: &Path,
 ) -> anyhow::Result<Option<PathBuf>> {
-    let verdict = property.judge(&fencepost_checker::run::Run::of(&shrunk.history));
-    let file = scenario_file(&shrunk.plan, name, &verdict);
+    let file = scenario_file(&shrunk.plan, name, verdict);
     let (scenario, path) = match file {
         Ok(scenario) => {
             let path = out.join(format!("{name}.toml"));

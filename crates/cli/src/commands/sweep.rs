@@ -10,7 +10,7 @@ use fencepost::sweep::{
     Ended, Header, Shard, StoreError, Sweep, SweepError, Totals, Writer, WrongShard,
 };
 
-use super::{run, say};
+use super::{run, say_swept};
 use crate::arguments::SweepArguments;
 use crate::exit::{End, WrongInput};
 use crate::origin::origin;
@@ -58,11 +58,7 @@ pub(super) fn sweep(arguments: &SweepArguments) -> anyhow::Result<End> {
         took: stopwatch.elapsed(),
     };
     let bundles = bundles(&scenario, arguments, &totals);
-    if arguments.json {
-        say(swept.summary())?;
-    } else {
-        say(swept.text().trim_end())?;
-    }
+    say_swept(&swept, arguments.json)?;
     eprintln!("results: {}", quoted(writer.path()));
     match (error, ended) {
         (Some(error), _) => Err(error.context(kept(&totals, &swept))),

@@ -228,18 +228,17 @@ impl<W: FnMut(&Plan, u64)> Search<W> {
 
     /// With other latencies the same may come of fewer faults: of one alone, or of all but one.
     fn other_seeds(&mut self) {
-        let is_much = |search: &Self| search.plan.world.faults.len() > FEW;
-        for fault in (0..self.plan.world.faults.len())
-            .filter(|_| is_much(self))
-            .collect::<Vec<_>>()
-        {
+        if self.plan.world.faults.len() <= FEW {
+            return;
+        }
+        for fault in 0..self.plan.world.faults.len() {
             let alone = |faults: &mut Vec<Fault>| *faults = faults.drain(fault..=fault).collect();
             if self.with_other_seeds(alone) {
                 return;
             }
         }
         for fault in (0..self.plan.world.faults.len()).rev() {
-            if is_much(self) {
+            if self.plan.world.faults.len() > FEW {
                 self.with_other_seeds(|faults| drop(faults.remove(fault)));
             }
         }
