@@ -57,6 +57,9 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     /// A name from `list`, a flip such as `gc-pause/flip-1`, a path, or `all`.
     pub(crate) scenario: String,
+    /// Lay a value over the scenario's file, such as `system.ttl=10s`; once for each value.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// The seed that draws what the scenario leaves open; the scenario's own if it names one, or else 1.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
@@ -81,6 +84,9 @@ pub(crate) struct RunArguments {
 pub(crate) struct SweepArguments {
     /// A name from `list`, a flip such as `gc-pause/flip-1`, or a path.
     pub(crate) scenario: String,
+    /// Lay a value over the scenario's file, such as `system.ttl=10s`; once for each value.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// The seeds, A..B without B.
     #[arg(long, value_name = "A..B", value_parser = seeds)]
     pub(crate) seeds: Range<u64>,
@@ -139,6 +145,9 @@ pub(crate) struct ShrinkArguments {
 pub(crate) struct ReplayArguments {
     /// The folder of a bundle, or a scenario.
     pub(crate) what: String,
+    /// Lay a value over the scenario's file, such as `system.ttl=10s`; once for each value.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// The seed, for a scenario.
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -51,6 +51,9 @@ pub(crate) fn run(scenario: &Scenario, outcome: &Outcome) -> String {
             scenario.name, header.seed, header.engine
         ),
     );
+    for setting in &scenario.settings {
+        line(&mut text, format_args!("  with {setting}"));
+    }
     line(&mut text, format_args!("{}\n", scenario.claim.trim()));
     line(
         &mut text,
@@ -203,12 +206,23 @@ pub(crate) fn program() -> String {
 
 /// A path as a shell takes it.
 pub(crate) fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    if path.chars().all(plain) {
-        path
+    word(&path.display().to_string())
+}
+
+/// What a command finds a scenario by, with all that was set besides, as a shell takes it.
+pub(crate) fn found_by(scenario: &Scenario) -> String {
+    let settings = scenario.settings.iter();
+    settings.fold(word(&scenario.address()), |words, setting| {
+        format!("{words} --set {}", word(setting))
+    })
+}
+
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+".contains(c);
+    if text.chars().all(plain) {
+        text.to_owned()
     } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 

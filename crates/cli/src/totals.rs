@@ -34,6 +34,9 @@ impl Swept<'_> {
         let (name, engine, seeds) = (&scenario.name, self.engine, &self.seeds);
         let range = format!("seeds {}..{}", seeds.start, seeds.end);
         line(&mut text, format_args!("{name}  {range}  engine {engine}"));
+        for setting in &scenario.settings {
+            line(&mut text, format_args!("  with {setting}"));
+        }
         line(&mut text, format_args!("{}\n", scenario.claim.trim()));
         line(&mut text, format_args!("{}", self.properties()));
         if !totals.families.is_empty() {
@@ -132,7 +135,7 @@ impl Swept<'_> {
     }
 
     fn failing(&self, text: &mut String) {
-        let (totals, address) = (self.totals, self.scenario.address());
+        let (totals, scenario) = (self.totals, crate::present::found_by(self.scenario));
         if totals.failures == 0 {
             return;
         }
@@ -148,7 +151,7 @@ impl Swept<'_> {
         line(
             text,
             format_args!(
-                "  look    {} run {address} --seed {}{}",
+                "  look    {} run {scenario} --seed {}{}",
                 crate::present::program(),
                 totals.failing[0],
                 match self.engine {
@@ -200,6 +203,7 @@ impl Swept<'_> {
         json!({
             "kind": "summary",
             "scenario": self.scenario.name,
+            "settings": self.scenario.settings,
             "engine": self.engine.name(),
             "seeds": [self.seeds.start, self.seeds.end],
             "schedules": totals.schedules,

@@ -34,7 +34,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> anyhow::Result<End> {
 
 /// The scenario that was swept, if it is still what it was.
 fn scenario(header: &Header) -> anyhow::Result<Scenario> {
-    let scenario = Scenario::find(&header.address)?;
+    let scenario = Scenario::find(&header.address)?.with(&header.settings)?;
     if header.is_of(&scenario) {
         return Ok(scenario);
     }

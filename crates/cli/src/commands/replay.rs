@@ -25,7 +25,10 @@ pub(super) fn replay(arguments: &ReplayArguments) -> anyhow::Result<End> {
         return bundle(path, arguments);
     }
     match arguments.seed {
-        Some(seed) => scenario(&Scenario::find(&arguments.what)?, seed, arguments),
+        Some(seed) => {
+            let found = Scenario::find(&arguments.what)?.with(&arguments.set)?;
+            scenario(&found, seed, arguments)
+        }
         None => Err(WrongInput(format!(
             "`{}` is no folder with a bundle; to replay a scenario say which seed: replay {} --seed N",
             arguments.what, arguments.what
@@ -35,9 +38,9 @@ pub(super) fn replay(arguments: &ReplayArguments) -> anyhow::Result<End> {
 }
 
 fn bundle(path: &Path, arguments: &ReplayArguments) -> anyhow::Result<End> {
-    if arguments.seed.is_some() || arguments.engine.is_some() {
+    if arguments.seed.is_some() || arguments.engine.is_some() || !arguments.set.is_empty() {
         return Err(WrongInput(
-            "a bundle has its own seed and engine; leave out --seed and --engine".to_owned(),
+            "a bundle has its own plan and engine; leave out --seed, --set and --engine".to_owned(),
         )
         .into());
     }

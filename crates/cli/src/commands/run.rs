@@ -25,6 +25,10 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
     } else {
         vec![Scenario::find(&arguments.scenario)?]
     };
+    let scenarios = scenarios
+        .iter()
+        .map(|scenario| scenario.with(&arguments.set));
+    let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
     let mut standing = Standing::AsExpected;
     for scenario in scenarios {
         let flips = scenario.flips.iter().filter(|_| arguments.flips);

@@ -21,7 +21,7 @@ use crate::totals::Swept;
 use crate::{interrupt, present::quoted};
 
 pub(super) fn sweep(arguments: &SweepArguments) -> anyhow::Result<End> {
-    let scenario = Scenario::find(&arguments.scenario)?;
+    let scenario = Scenario::find(&arguments.scenario)?.with(&arguments.set)?;
     supported(&scenario, arguments.engine)?;
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
     let seeds = shard.of(&arguments.seeds);

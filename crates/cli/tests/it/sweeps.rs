@@ -173,14 +173,33 @@ fn shards_come_to_the_same_as_the_whole() {
     let path = wrong(&place);
     let whole = sweep(
         &place,
-        &[&path, "--seeds", "7..57", "--json", "--jobs", "2"],
+        &[
+            &path,
+            "--seeds",
+            "7..57",
+            "--set",
+            "system.ttl=9s",
+            "--json",
+            "--jobs",
+            "2",
+        ],
     )
     .summary();
     for (index, variable) in [(0, "JOB_COMPLETION_INDEX"), (1, "SLURM_ARRAY_TASK_ID")] {
         let out = format!("shard-{index}");
         let call = place.call_with(
             &[
-                "sweep", &path, "--seeds", "7..57", "--shard", "auto/2", "--out", &out, "--jobs",
+                "sweep",
+                &path,
+                "--seeds",
+                "7..57",
+                "--set",
+                "system.ttl=9s",
+                "--shard",
+                "auto/2",
+                "--out",
+                &out,
+                "--jobs",
                 "1",
             ],
             &[(variable, &index.to_string())],
@@ -192,6 +211,7 @@ fn shards_come_to_the_same_as_the_whole() {
     let merged = call.summary();
     for field in [
         "digest",
+        "settings",
         "verdicts",
         "faults",
         "causes",

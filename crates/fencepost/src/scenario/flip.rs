@@ -80,12 +80,12 @@ impl<'a> Overlay<'a> {
     }
 }
 
-fn remove<'a>(table: &mut DeTable<'a>, key: &str) -> Option<Spanned<DeValue<'a>>> {
+pub(super) fn remove<'a>(table: &mut DeTable<'a>, key: &str) -> Option<Spanned<DeValue<'a>>> {
     let key: Key = table.keys().find(|known| known.get_ref() == key)?.clone();
     table.remove(&key)
 }
 
-fn into_table(value: Spanned<DeValue<'_>>) -> Result<DeTable<'_>, Problem> {
+pub(super) fn into_table(value: Spanned<DeValue<'_>>) -> Result<DeTable<'_>, Problem> {
     let span = value.span();
     match value.into_inner() {
         DeValue::Table(table) => Ok(table),
@@ -109,7 +109,7 @@ fn nested<'a>(keys: &[&'static str], value: Spanned<DeValue<'a>>) -> DeTable<'a>
 }
 
 /// Lays `over` on `base`: tables merge, everything else replaces.
-fn merge<'a>(base: &mut DeTable<'a>, over: DeTable<'a>) {
+pub(super) fn merge<'a>(base: &mut DeTable<'a>, over: DeTable<'a>) {
     for (key, value) in over {
         let Some(known) = base
             .keys()

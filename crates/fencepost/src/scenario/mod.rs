@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod file;
 mod flip;
+mod settings;
 mod swarm;
 mod value;
 
@@ -44,12 +45,14 @@ use file::File;
 /// A scenario that has been read and checked: every name in it exists.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The file's stem, with its folder below `scenarios/`; a flip adds `/flip-1`.
+    /// The file's stem, with its folder below `scenarios/`; settings add a hash, a flip `/flip-1`.
     pub name: String,
     /// The path that it was read from, or would be in the repository.
     pub path: String,
-    /// The file's text.
+    /// The file's text, and behind it what was [set](Self::with) besides.
     pub text: Arc<str>,
+    /// What was set besides, a line of TOML each.
+    pub settings: Vec<String>,
     /// What the document says, and what is true.
     pub claim: String,
     /// Where the document says it.
@@ -225,6 +228,7 @@ impl Scenario {
             name,
             path,
             text: &text,
+            settings: &[],
         };
         origin
             .read()
@@ -249,18 +253,76 @@ impl Scenario {
         catalogue::find(name_or_path)
     }
 
-    /// What [`find`](Self::find) finds it by: its name if the catalogue has it, or else its path.
+    /// The scenario, or the flip, with other values: each setting is `KEY=VALUE`, with the dotted key and the value as in
+    /// the file, though a string needs no quotes. Tables are merged, everything else is replaced, lists too.
+    ///
+    /// ```
+    /// use fencepost::scenario::Scenario;
+    ///
+    /// # fn main() -> Result<(), fencepost::scenario::ScenarioError> {
+    /// let fenced = Scenario::find("gc-pause")?.with(&["resource.fencing=token", "system.token=sequence"])?;
+    /// # let _ = fenced;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If a setting is none, or the scenario does not read with it.
+    pub fn with<S: AsRef<str>>(&self, settings: &[S]) -> Result<Self, ScenarioError> {
+        let new: Vec<String> = settings
+            .iter()
+            .map(|setting| settings::line(setting.as_ref()))
+            .collect::<Result<_, _>>()?;
+        if new.is_empty() {
+            return Ok(self.clone());
+        }
+        let text: Arc<str> = settings::append(&self.text, &new).into();
+        let all = [&*self.settings, &*new].concat();
+        let (base, flip) = self.base_and_flip();
+        let origin = Origin {
+            name: &format!("{base}{}", settings::suffix(&all)),
+            path: &self.path,
+            text: &text,
+            settings: &all,
+        };
+        let changed = origin
+            .read()
+            .map_err(|problem| ScenarioError::new(&self.path, &text, problem))?;
+        Ok(match flip {
+            None => changed,
+            Some(flip) => changed
+                .flips
+                .into_iter()
+                .map(|flip| flip.scenario)
+                .find(|scenario| scenario.name.ends_with(flip))
+                .expect("the text has the flips that it had"),
+        })
+    }
+
+    /// What [`find`](Self::find) finds it by, or finds what it was before something was [set](Self::with): its name if
+    /// the catalogue has it, or else its path.
     #[must_use]
     pub fn address(&self) -> String {
-        let (base, flip) = match self.name.rsplit_once("/flip-") {
-            Some((base, _)) => self.name.split_at(base.len()),
-            None => (&*self.name, ""),
-        };
+        let (base, flip) = self.base_and_flip();
+        let flip = flip.unwrap_or_default();
         let mut known = embedded().iter();
-        if known.any(|(name, text)| *name == base && **text == *self.text) {
-            self.name.clone()
+        if known.any(|(name, text)| *name == base && settings::is_of(&self.text, text)) {
+            format!("{base}{flip}")
         } else {
             format!("{}{flip}", self.path)
+        }
+    }
+
+    /// The name without what settings and a flip add to it, and the flip.
+    fn base_and_flip(&self) -> (&str, Option<&str>) {
+        let (name, flip) = match self.name.rsplit_once("/flip-") {
+            Some((name, _)) => (name, Some(&self.name[name.len()..])),
+            None => (&*self.name, None),
+        };
+        match name.rsplit_once('+') {
+            Some((base, _)) if !self.settings.is_empty() => (base, flip),
+            _ => (name, flip),
         }
     }
 
@@ -277,6 +339,7 @@ struct Origin<'a> {
     name: &'a str,
     path: &'a str,
     text: &'a Arc<str>,
+    settings: &'a [String],
 }
 
 impl Origin<'_> {
@@ -285,17 +348,20 @@ impl Origin<'_> {
         let span = root.span();
         let mut root = root.into_inner();
         let flips = flip::take(&mut root)?;
-        let mut scenario = self.build(
-            self.name.to_owned(),
-            Spanned::new(span.clone(), root.clone()),
-            check::idle,
-        )?;
+        let settings = settings::take(&mut root)?;
+        let with_settings = |root| Spanned::new(span.clone(), settings::lay(&settings, root));
+        let idle = if settings.is_empty() {
+            check::idle
+        } else {
+            |_: &File| Ok(())
+        };
+        let mut scenario = self.build(self.name.to_owned(), with_settings(root.clone()), idle)?;
         for (index, flip) in flips.into_iter().enumerate() {
             let (place, why) = (flip.span.clone(), flip.why.clone());
             let name = format!("{}/flip-{}", self.name, index + 1);
             let merged = flip
                 .over(&root)
-                .and_then(|table| self.build(name, Spanned::new(span.clone(), table), |_| Ok(())));
+                .and_then(|table| self.build(name, with_settings(table), |_| Ok(())));
             let scenario_of_flip = merged.map_err(|problem| Problem {
                 flip: Some(place),
                 ..problem
@@ -328,6 +394,7 @@ impl Origin<'_> {
             name,
             path: self.path.to_owned(),
             text: self.text.clone(),
+            settings: self.settings.to_vec(),
             claim: file.claim.into_inner(),
             document: file.document.into_inner(),
             seed: file.seed,

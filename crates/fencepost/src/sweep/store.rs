@@ -31,7 +31,10 @@ pub struct Header {
     pub scenario: String,
     /// What it is [found](Scenario::find) by.
     pub address: String,
-    /// The digest of the scenario file's text.
+    /// What was [set](Scenario::with) besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
+    /// The digest of the scenario's text.
     pub text: Digest,
     /// The engine that it ran on.
     pub engine: EngineKind,
@@ -128,6 +131,7 @@ impl Header {
             origin,
             scenario: sweep.scenario.name.clone(),
             address: sweep.scenario.address(),
+            settings: sweep.scenario.settings.clone(),
             text: digest_of(sweep.scenario.text.as_bytes()),
             engine: sweep.engine,
             seeds: all,

@@ -7,6 +7,7 @@ mod extension;
 mod laws;
 mod operators;
 mod restored;
+mod settings;
 mod shrink;
 mod swarm;
 mod sweep;
