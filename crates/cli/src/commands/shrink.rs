@@ -6,7 +6,7 @@ use anyhow::Context;
 use fencepost::bundle::Bundle;
 use fencepost::expect::Standing;
 use fencepost::plan::Plan;
-use fencepost::runner::Outcome;
+use fencepost::runner::{Outcome, run};
 use fencepost::scenario::{Expectation, Scenario};
 use fencepost::shrink::{Shrunk, scenario_file, shrink as find_least};
 use fencepost_checker::run::Run;
@@ -30,7 +30,8 @@ pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
         let (faults, clients) = (plan.world.faults.len(), plan.clients.len());
         eprintln!("run {runs}: {faults} faults, {clients} clients");
     };
-    let shrunk = find_least(&bundle.plan, bundle.engine, property, arguments.runs, watch)
+    let carry_out = |plan: &Plan| run(plan, bundle.engine);
+    let shrunk = find_least(&bundle.plan, property, arguments.runs, carry_out, watch)
         .map_err(|error| WrongInput(error.to_string()))?;
     let name = format!("{}-{property}", bundle.folder());
     let verdict = property.judge(&Run::of(&shrunk.history));

@@ -13,11 +13,9 @@ use std::time::Duration;
 use fencepost_checker::history::{Role, What};
 use fencepost_checker::run::Run;
 use fencepost_checker::{History, Property};
-use fencepost_world::EngineKind;
 use fencepost_world::plan::{Action, Fault, Trigger};
 
 use crate::plan::Plan;
-use crate::runner::run;
 
 pub use file::{Inexpressible, scenario_file};
 pub use manner::Manner;
@@ -60,31 +58,31 @@ pub struct NotViolated {
     pub property: Property,
 }
 
-/// Shrinks a plan by a property that its run violates. `most` is how many plans are run at most; `watch` is told of each
-/// that is taken.
+/// Shrinks a plan by a property that its run violates. `run` carries a plan out, on whichever engine and with whichever
+/// lock; `most` is how often at most. `watch` is told of each plan that is taken.
 ///
 /// # Errors
 /// Its run does not violate the property.
 pub fn shrink(
     plan: &Plan,
-    engine: EngineKind,
     property: Property,
     most: u64,
+    run: impl Fn(&Plan) -> History,
     watch: impl FnMut(&Plan, u64),
 ) -> Result<Shrunk, NotViolated> {
     let not_violated = NotViolated { property };
-    let history = run(plan, engine);
+    let history = run(plan);
     let verdict = property.judge(&Run::of(&history));
     let manner = Manner::of(&verdict).ok_or(not_violated)?;
     let mut search = Search {
         plan: plan.clone(),
         history,
-        engine,
         property,
         manner,
         most,
         runs: 1,
         tried: Vec::new(),
+        run,
         watch,
     };
     search.all();
@@ -96,19 +94,19 @@ pub fn shrink(
     })
 }
 
-struct Search<W> {
+struct Search<R, W> {
     plan: Plan,
     history: History,
-    engine: EngineKind,
     property: Property,
     manner: Manner,
     most: u64,
     runs: u64,
     tried: Vec<Tried>,
+    run: R,
     watch: W,
 }
 
-impl<W: FnMut(&Plan, u64)> Search<W> {
+impl<R: Fn(&Plan) -> History, W: FnMut(&Plan, u64)> Search<R, W> {
     /// Until nothing helps any more: what one change leaves may make another possible.
     fn all(&mut self) {
         // In the order of a scenario file, so that one can say it.
@@ -138,7 +136,7 @@ impl<W: FnMut(&Plan, u64)> Search<W> {
             return false;
         }
         self.runs += 1;
-        let history = run(&plan, self.engine);
+        let history = (self.run)(&plan);
         let verdict = self.property.judge(&Run::of(&history));
         let same = self.manner.is_that_of(&verdict);
         let place = self.tried.iter().position(|tried| tried.what == what);

@@ -104,7 +104,9 @@ pub enum SweepError<E> {
         source: rayon::ThreadPoolBuildError,
     },
     /// A run panicked, which only a bug brings about.
-    #[error("seed {seed} made the simulator panic: that is a bug in it")]
+    #[error(
+        "seed {seed} panicked: that is a bug in the simulator, or in the lock if it is one of your own"
+    )]
     Panicked {
         /// The lowest such seed.
         seed: u64,
@@ -123,6 +125,17 @@ impl Sweep<'_> {
     pub fn run<E>(
         &self,
         stop: &AtomicBool,
+        take: impl FnMut(SeedResult) -> Result<(), E>,
+    ) -> Result<Ended, SweepError<E>> {
+        let run = |seed| Outcome::of(self.scenario, seed, self.engine);
+        self.run_by(run, stop, take)
+    }
+
+    /// As [`run`](Self::run), with each seed's outcome from `run`.
+    pub(crate) fn run_by<E>(
+        &self,
+        run: impl Fn(u64) -> Outcome + Sync,
+        stop: &AtomicBool,
         mut take: impl FnMut(SeedResult) -> Result<(), E>,
     ) -> Result<Ended, SweepError<E>> {
         let pool = self.pool()?;
@@ -131,7 +144,7 @@ impl Sweep<'_> {
         let (mut next, mut failures) = (self.seeds.start, 0);
         while next < self.seeds.end {
             let end = next.saturating_add(step).min(self.seeds.end);
-            for done in self.some(&pool, next..end, stop) {
+            for done in some(&pool, next..end, &run, stop) {
                 let Some(result) = done.map_err(|seed| SweepError::Panicked { seed })? else {
                     return Ok(Ended::Interrupted);
                 };
@@ -153,29 +166,27 @@ impl Sweep<'_> {
             source,
         })
     }
+}
 
-    /// In order of the seeds: the result, nothing where it was not run any more, or the seed where the run panicked.
-    fn some(
-        &self,
-        pool: &ThreadPool,
-        seeds: Range<u64>,
-        stop: &AtomicBool,
-    ) -> Vec<Result<Option<SeedResult>, u64>> {
-        let one = |seed: u64| {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            // Nothing of a run that panicked is used again.
-            catch_unwind(AssertUnwindSafe(|| {
-                SeedResult::of(&Outcome::of(self.scenario, seed, self.engine))
-            }))
+/// In order of the seeds: the result, nothing where it was not run any more, or the seed where the run panicked.
+fn some(
+    pool: &ThreadPool,
+    seeds: Range<u64>,
+    run: &(impl Fn(u64) -> Outcome + Sync),
+    stop: &AtomicBool,
+) -> Vec<Result<Option<SeedResult>, u64>> {
+    let one = |seed: u64| {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        // Nothing of a run that panicked is used again.
+        catch_unwind(AssertUnwindSafe(|| SeedResult::of(&run(seed))))
             .map(Some)
             .map_err(|_| seed)
-        };
-        let seeds: Vec<u64> = seeds.collect();
-        pool.install(|| {
-            // A seed is long enough to be handed out by itself: some take ten times as long as others.
-            seeds.into_par_iter().with_max_len(1).map(one).collect()
-        })
-    }
+    };
+    let seeds: Vec<u64> = seeds.collect();
+    pool.install(|| {
+        // A seed is long enough to be handed out by itself: some take ten times as long as others.
+        seeds.into_par_iter().with_max_len(1).map(one).collect()
+    })
 }

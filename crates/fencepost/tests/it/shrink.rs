@@ -5,7 +5,7 @@ use fencepost::plan::Plan;
 use fencepost::runner::{Outcome, run};
 use fencepost::scenario::Scenario;
 use fencepost::shrink::{Manner, Shrunk, scenario_file, shrink};
-use fencepost_checker::{Outcome as Came, Property, Verdict, run::Run};
+use fencepost_checker::{History, Outcome as Came, Property, Verdict, run::Run};
 
 const MOST: u64 = 3_000;
 
@@ -13,8 +13,12 @@ fn judged(plan: &Plan, property: Property) -> Verdict {
     property.judge(&Run::of(&run(plan, EngineKind::Event)))
 }
 
+fn on_event(plan: &Plan) -> History {
+    run(plan, EngineKind::Event)
+}
+
 fn shrunk(plan: &Plan, property: Property) -> Shrunk {
-    shrink(plan, EngineKind::Event, property, MOST, |_, _| {}).expect("it is violated")
+    shrink(plan, property, MOST, on_event, |_, _| {}).expect("it is violated")
 }
 
 /// The first violations of a scenario with six faults or more.
@@ -144,13 +148,7 @@ fn another_propertys_failure_is_never_what_is_left() {
 fn what_is_not_violated_cannot_be_shrunk() {
     let scenario = Scenario::find("gc-pause").expect("it is embedded");
     let plan = Plan::draw(&scenario, 1);
-    let refused = shrink(
-        &plan,
-        EngineKind::Event,
-        Property::MutualExclusion,
-        MOST,
-        |_, _| {},
-    );
+    let refused = shrink(&plan, Property::MutualExclusion, MOST, on_event, |_, _| {});
     let said = refused.expect_err("it holds").to_string();
     assert_eq!(
         said,
@@ -162,7 +160,7 @@ fn what_is_not_violated_cannot_be_shrunk() {
 fn no_more_is_run_than_was_allowed() {
     let plan = violations("random/redlock", 1).remove(0);
     let property = Property::MutualExclusion;
-    let shrunk = shrink(&plan, EngineKind::Event, property, 10, |_, _| {}).expect("it is violated");
+    let shrunk = shrink(&plan, property, 10, on_event, |_, _| {}).expect("it is violated");
     assert!(shrunk.runs <= 10);
     assert_eq!(judged(&shrunk.plan, property).outcome, Came::Violated);
 }
