@@ -3,5 +3,6 @@
 mod bundles;
 mod program;
 mod runs;
+mod scale_out;
 mod sweeps;
 mod wrong_input;

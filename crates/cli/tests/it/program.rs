@@ -59,6 +59,16 @@ impl Place {
         self.call_program(Path::new(words[0]), &words[1..], &[])
     }
 
+    /// Runs what a shell runs, where the binary is one of the commands.
+    pub(crate) fn shell(&self, command: &[&str], variables: &[(&str, &str)]) -> Call {
+        let binary = Path::new(env!("CARGO_BIN_EXE_fencepost"));
+        let folder = binary.parent().expect("a file is in a folder").display();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{folder}:{path}");
+        let variables = [variables, &[("PATH", &*path)]].concat();
+        self.call_program(Path::new(command[0]), &command[1..], &variables)
+    }
+
     fn call_program(&self, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Call {
         let output = Command::new(program)
             .args(arguments)
