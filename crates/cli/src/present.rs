@@ -60,7 +60,7 @@ pub(crate) fn run(scenario: &Scenario, outcome: &Outcome) -> String {
         format_args!("{}", verdicts(&outcome.judgement, &outcome.verdicts)),
     );
     line(&mut text, format_args!("{}", evidence(&outcome.verdicts)));
-    unmet(&mut text, &outcome.judgement);
+    text += &outcome.judgement.not_shown();
     let events = outcome.history.events.len();
     line(
         &mut text,
@@ -122,18 +122,6 @@ fn witness(text: &mut String, verdict: &Verdict) {
     }
 }
 
-fn unmet(text: &mut String, judgement: &Judgement) {
-    for unmet in &judgement.unmet {
-        line(
-            text,
-            format_args!(
-                "not shown: {}\n  found instead: {}",
-                unmet.fact, unmet.found
-            ),
-        );
-    }
-}
-
 /// The block of a run that came out otherwise, with the commands to paste.
 pub(crate) fn failure(outcome: &Outcome, bundle: &Path) -> String {
     let mut text = String::new();
@@ -146,12 +134,7 @@ pub(crate) fn failure(outcome: &Outcome, bundle: &Path) -> String {
             header.scenario, header.seed, header.engine
         ),
     );
-    for (row, verdict) in outcome.judgement.rows.iter().zip(&outcome.verdicts) {
-        if row.standing != Standing::AsExpected {
-            surprise(&mut text, row, verdict);
-        }
-    }
-    unmet(&mut text, &outcome.judgement);
+    text += &outcome.judgement.surprises(&outcome.verdicts);
     let program = program();
     line(
         &mut text,
@@ -173,29 +156,6 @@ pub(crate) fn failure(outcome: &Outcome, bundle: &Path) -> String {
         ),
     );
     text
-}
-
-fn surprise(text: &mut String, row: &Row, verdict: &Verdict) {
-    let (property, expected) = (row.property.name(), expected(row.expected));
-    line(
-        text,
-        format_args!(
-            "  {property}: expected {expected}, came out {}",
-            came(row.outcome)
-        ),
-    );
-    if let Some(why) = &verdict.vacuous_because {
-        line(text, format_args!("    {why}"));
-    }
-    if let Some(first) = verdict.witnesses.first() {
-        line(
-            text,
-            format_args!("    at {}: {}", first.at, first.sentence),
-        );
-        if let Some(cause) = &first.cause {
-            line(text, format_args!("    because {cause}"));
-        }
-    }
 }
 
 /// How this program was called.

@@ -42,6 +42,19 @@ pub struct Bundle {
     pub verdicts: BTreeMap<Property, Outcome>,
     /// The digest of `history.jsonl`.
     pub digest: Digest,
+    /// The lock, if it was none of those that a plan names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<OwnLock>,
+}
+
+/// A lock of somebody's own, which only the test that left the bundle has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OwnLock {
+    /// The name of its type.
+    pub name: String,
+    /// The command that runs the test with this seed.
+    pub replay: String,
 }
 
 /// Which build it was: another one may run otherwise.
@@ -54,6 +67,18 @@ pub struct Origin {
     pub commit: String,
     /// The hash of its lockfile, or `unknown`.
     pub lockfile: String,
+}
+
+impl Origin {
+    /// This library, wherever it was built.
+    #[must_use]
+    pub fn of_library() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: "unknown".to_owned(),
+            lockfile: "unknown".to_owned(),
+        }
+    }
 }
 
 /// A bundle that cannot be written or used.
@@ -93,6 +118,18 @@ pub enum BundleError {
         path: PathBuf,
         /// Its format.
         found: u64,
+    },
+    /// The lock is not here.
+    #[error(
+        "{path} was run with {name}, which only the test that left it has; run it again with\n  {replay}"
+    )]
+    OwnLock {
+        /// The file.
+        path: PathBuf,
+        /// The lock's type.
+        name: String,
+        /// The command.
+        replay: String,
     },
     /// The history ends before the run did.
     #[error(
@@ -175,6 +212,7 @@ impl Bundle {
                 .map(|verdict| (verdict.property, verdict.outcome))
                 .collect(),
             digest: history.digest(),
+            lock: None,
         }
     }
 
@@ -240,11 +278,27 @@ impl Bundle {
         }
     }
 
+    /// Whether the plan is all that it takes to run the bundle at `path` again.
+    ///
+    /// # Errors
+    /// It was run with a lock of somebody's own.
+    pub fn by_plan_alone(&self, path: &Path) -> Result<(), BundleError> {
+        match &self.lock {
+            None => Ok(()),
+            Some(OwnLock { name, replay }) => Err(BundleError::OwnLock {
+                path: record_path(path),
+                name: name.clone(),
+                replay: replay.clone(),
+            }),
+        }
+    }
+
     /// Runs the plan again and compares with the history that is stored beside the `bundle.json` at `path`.
     ///
     /// # Errors
-    /// The stored history cannot be read or is cut off.
+    /// The stored history cannot be read or is cut off, or the bundle is of a lock of somebody's own.
     pub fn replay(&self, path: &Path) -> Result<Replay, BundleError> {
+        self.by_plan_alone(path)?;
         let stored_path = record_path(path).with_file_name(HISTORY);
         let stored = read(&stored_path)?;
         let history = runner::run(&self.plan, self.engine);

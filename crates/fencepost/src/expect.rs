@@ -1,12 +1,12 @@
 //! Expectations against what came out: as expected, otherwise, or nothing shown.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 pub use fencepost_checker::{Outcome, Property, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::fact::Unmet;
-use crate::scenario::{Expect, Expectation};
+use crate::scenario::{Expect, Expectation, spelled};
 
 /// The property of that name.
 pub(crate) fn property(name: &str) -> Option<Property> {
@@ -115,6 +115,58 @@ impl Judgement {
             .iter()
             .map(|row| row.standing)
             .fold(facts, Standing::max)
+    }
+
+    /// What came out otherwise, in lines of text: each such property with its first witness, and the facts that were not
+    /// met. `verdicts` are those that were measured.
+    #[must_use]
+    pub fn surprises(&self, verdicts: &[Verdict]) -> String {
+        let mut text = String::new();
+        for (row, verdict) in self.rows.iter().zip(verdicts) {
+            if row.standing != Standing::AsExpected {
+                row.surprise(verdict, &mut text)
+                    .expect("a string can be written to");
+            }
+        }
+        text + &self.not_shown()
+    }
+
+    /// The facts that were not met, and what was found in their place, in lines of text.
+    #[must_use]
+    pub fn not_shown(&self) -> String {
+        let line = |unmet: &Unmet| {
+            format!(
+                "not shown: {}\n  found instead: {}\n",
+                unmet.fact, unmet.found
+            )
+        };
+        self.unmet.iter().map(line).collect()
+    }
+}
+
+impl Row {
+    fn surprise(&self, verdict: &Verdict, text: &mut String) -> fmt::Result {
+        let expected = self.expected.map_or_else(|| "-".to_owned(), spelled);
+        let came = match self.outcome {
+            Outcome::Holds => "holds",
+            Outcome::Violated => "violated",
+            Outcome::Vacuous => "vacuous",
+        };
+        writeln!(
+            text,
+            "  {}: expected {expected}, came out {came}",
+            self.property
+        )?;
+        if let Some(why) = &verdict.vacuous_because {
+            writeln!(text, "    {why}")?;
+        }
+        if let Some(first) = verdict.witnesses.first() {
+            writeln!(text, "    at {}: {}", first.at, first.sentence)?;
+            if let Some(cause) = &first.cause {
+                writeln!(text, "    because {cause}")?;
+            }
+        }
+        Ok(())
     }
 }
 

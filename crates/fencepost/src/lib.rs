@@ -8,6 +8,7 @@
 mod arguments;
 pub mod bundle;
 pub mod expect;
+pub mod experiment;
 pub mod fact;
 pub mod floor;
 pub mod plan;
@@ -23,4 +24,9 @@ pub mod sweep;
 pub mod system;
 mod workload;
 
-pub use fencepost_world::EngineKind;
+pub use experiment::{Experiment, Failure, Faults, scenario};
+pub use fencepost_checker::{ClockKind, Property, history};
+pub use fencepost_world::{EngineKind, Host};
+/// The client that speaks to the simulated nodes, in the version that does.
+pub use redis;
+pub use scenario::{Expectation, Fencing};

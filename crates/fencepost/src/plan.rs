@@ -2,6 +2,7 @@
 
 mod strategy;
 mod swarm;
+pub(crate) mod tell;
 
 use std::fmt::Display;
 use std::time::Duration;

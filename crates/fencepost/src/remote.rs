@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use fencepost_checker::history::Attempt;
 use fencepost_world::{Connection, Host};
-use futures_util::future::{Either, select};
 use redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 
 /// The host of the resource.
@@ -126,11 +125,9 @@ impl ResourceClient {
     }
 
     async fn ask<T: FromRedisValue>(&mut self, command: Cmd) -> RedisResult<T> {
-        let timeout = self.from.sleep(RESOURCE_TIMEOUT);
-        let answer = match select(Box::pin(self.send(command)), timeout).await {
-            Either::Left((answer, _)) => answer,
-            Either::Right(_) => Err(timed_out()),
-        };
+        let from = self.from;
+        let answer = from.timeout(RESOURCE_TIMEOUT, self.send(command)).await;
+        let answer = answer.unwrap_or_else(|| Err(timed_out()));
         if answer
             .as_ref()
             .is_err_and(RedisError::is_unrecoverable_error)

@@ -1,12 +1,13 @@
 //! A host as the code that runs on it sees it: clocks, timers, tasks, entropy, connections, marks.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use fencepost_checker::history::{Attempt, Name, What};
 use fencepost_checker::{ClockKind, Time};
+use futures_util::future::{Either, select};
 use redis::RedisResult;
 
 use crate::connection::Connection;
@@ -56,6 +57,15 @@ impl Host {
             host: self,
             deadline,
             timer: None,
+        }
+    }
+
+    /// What comes of `call` within that time by the host's monotonic clock, or nothing. The call is asked first.
+    pub async fn timeout<T>(self, limit: Duration, call: impl Future<Output = T>) -> Option<T> {
+        let limit = self.sleep(limit);
+        match select(pin!(call), limit).await {
+            Either::Left((came, _)) => Some(came),
+            Either::Right(_) => None,
         }
     }
 

@@ -21,6 +21,7 @@ use crate::present::{self, program, quoted};
 
 pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
     let bundle = Bundle::read(&arguments.bundle)?;
+    bundle.by_plan_alone(&arguments.bundle)?;
     let property = match arguments.property {
         Some(property) => property,
         None => property(&bundle)?,

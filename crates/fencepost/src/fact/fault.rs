@@ -2,9 +2,10 @@
 
 use fencepost_checker::History;
 use fencepost_checker::history::{Event, What};
-use fencepost_world::plan::{Action, Fault, Heal, Trigger};
+use fencepost_world::plan::{Fault, Heal, Trigger};
 
 use super::Unmet;
+use crate::plan::tell;
 
 /// The faults of the plan that never took effect, and those that an event was to end which never came.
 #[must_use]
@@ -17,7 +18,7 @@ pub fn faults_fired(faults: &[Fault], history: &History) -> Vec<Unmet> {
 }
 
 fn unmet(index: usize, fault: &Fault, history: &History) -> Option<Unmet> {
-    let name = format!("fault {} ({})", index + 1, describe(fault));
+    let name = format!("fault {} ({})", index + 1, tell::name(fault));
     let fired = history
         .events
         .iter()
@@ -56,22 +57,5 @@ fn never_came(trigger: &Trigger) -> String {
         Trigger::On { event, nth, .. } => {
             format!("the event `{}` did not come {nth} times", event)
         }
-    }
-}
-
-fn describe(fault: &Fault) -> String {
-    let family = fault.action.family();
-    match &fault.action {
-        Action::Partition { left, right, .. }
-        | Action::Delay { left, right, .. }
-        | Action::Reset { left, right } => {
-            format!(
-                "{family} between {} and {}",
-                left.join(" "),
-                right.join(" ")
-            )
-        }
-        Action::LatePacket { from, to, .. } => format!("{family} from {from} to {to}"),
-        action => format!("{family} of {}", action.hosts().join(" ")),
     }
 }

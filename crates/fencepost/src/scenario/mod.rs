@@ -37,6 +37,7 @@ pub use value::{Choice, Draw, Drawable, LONGEST, Ppm, Step, duration};
 pub(crate) use check::PROBE;
 pub(crate) use error::{Problem, TextProblem, nearest};
 pub(crate) use event::words;
+pub(crate) use settings::is_expectation;
 
 use crate::expect::Property;
 use crate::fact::Fact;
@@ -331,6 +332,12 @@ impl Scenario {
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
+}
+
+/// How scenario files spell a value that is a word.
+pub(crate) fn spelled(value: impl serde::Serialize) -> String {
+    let value = toml::Value::try_from(value).expect("it is a word");
+    value.as_str().expect("it is a word").to_owned()
 }
 
 /// Where a scenario comes from.

@@ -62,8 +62,23 @@ pub(super) fn is_of(text: &str, file: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(TABLE))
 }
 
-/// What distinguishes the names of a scenario's variants.
+/// Whether a setting only says what is expected: the runs are those of the scenario without it.
+pub(crate) fn is_expectation(line: &str) -> bool {
+    let key = line.trim_start_matches(['"', '\'']);
+    key.strip_prefix("expect")
+        .is_some_and(|rest| rest.starts_with([' ', '.', '"', '\'']))
+}
+
+/// What tells the names of a scenario's variants apart, as far as they run otherwise.
 pub(super) fn suffix(lines: &[String]) -> String {
+    let lines: Vec<&str> = lines
+        .iter()
+        .map(|line| &**line)
+        .filter(|line| !is_expectation(line))
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
     let hash = hex::encode(Sha256::digest(lines.join("\n")));
     format!("+{}", &hash[..8])
 }

@@ -119,7 +119,7 @@ macro_rules! family_table {
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         struct $name {
             $($(#[$attribute])* $field: Option<$type>,)*
-            /// The most faults of this family in one run; 4 if left out.
+            /// The most faults of this family in one run; 4 if left out. With 0 it is never on.
             most: Option<Spanned<u32>>,
             /// The hosts that it may hit; all that it makes sense for if left out.
             hosts: Option<Spanned<Vec<Spanned<String>>>>,
@@ -412,9 +412,13 @@ impl Families<'_> {
     ) -> Result<(), Problem> {
         let Some(table) = table else { return Ok(()) };
         let (span, table) = (table.span(), table.get_ref());
+        let most = most(table.most())?;
+        if most == 0 {
+            return Ok(());
+        }
         self.families.push(Family {
             name,
-            most: most(table.most())?,
+            most,
             hosts: self.victims(name, table.hosts(), victims, span)?,
             does: does(table)?,
         });
@@ -462,11 +466,11 @@ impl Families<'_> {
 fn most(given: Option<&Spanned<u32>>) -> Result<u32, Problem> {
     match given {
         None => Ok(MOST),
-        Some(given) if (1..=MOST_OF_ALL).contains(given.get_ref()) => Ok(*given.get_ref()),
+        Some(given) if *given.get_ref() <= MOST_OF_ALL => Ok(*given.get_ref()),
         Some(given) => Err(Problem::new(
             given.span(),
             format!(
-                "from 1 to {MOST_OF_ALL} faults of a family, not {}",
+                "at most {MOST_OF_ALL} faults of a family, not {}",
                 given.get_ref()
             ),
         )),

@@ -338,9 +338,7 @@ pub(crate) async fn primary(from: Host, sentinels: &[String], patience: Duration
             let mut connection = from.connect(to).await?;
             ask.query_async::<(String, String)>(&mut connection).await
         };
-        if let Either::Left((Ok((name, _)), _)) =
-            select(Box::pin(asked), from.sleep(patience)).await
-        {
+        if let Some(Ok((name, _))) = from.timeout(patience, asked).await {
             return Host::find(&name);
         }
     }

@@ -7,6 +7,7 @@ use fencepost_world::plan::{Action, Fault, Heal, LatencyPlan, Trigger};
 use serde::Serialize;
 use toml::{Table, Value};
 
+use crate::plan::tell::signed;
 use crate::plan::{ClientPlan, Plan, RoundPlan};
 use crate::scenario::{Persistence, Scenario, ScenarioError};
 
@@ -313,11 +314,6 @@ fn tables(file: &mut Table, key: &str, tables: impl IntoIterator<Item = Table>) 
 
 fn time(time: Duration) -> String {
     humantime::format_duration(time).to_string()
-}
-
-fn signed(nanos: i64) -> String {
-    let sign = if nanos < 0 { "-" } else { "" };
-    format!("{sign}{}", time(Duration::from_nanos(nanos.unsigned_abs())))
 }
 
 fn latency(latency: &LatencyPlan) -> Value {

@@ -3,6 +3,7 @@
 //! A system of one's own implements [`LockSystem`] and [`LockClient`] on a [`Host`], which gives clock, timers,
 //! entropy, tasks and connections, whatever the engine.
 
+mod attempt;
 mod node;
 mod ports;
 mod redlock;
@@ -14,10 +15,21 @@ use fencepost_checker::ClockKind;
 use fencepost_checker::history::{Attempt, ReleaseOutcome, Vote};
 use fencepost_world::Host;
 
+pub use attempt::LockAttempt;
 pub use ports::{
     HostClock, HostConnect, HostEntropy, HostSpawn, LastPrimary, LockConnection, Target,
 };
 pub use redlock::RedlockSystem;
+
+/// The hosts of the Redis nodes, in order: `n1`, `n2` and so on.
+///
+/// # Panics
+/// Outside of a running world.
+#[must_use]
+pub fn nodes() -> Vec<Host> {
+    let names = (1..).map(|number| format!("n{number}"));
+    names.map_while(|name| Host::find(&name)).collect()
+}
 
 /// A distributed lock, as the harness sees it.
 pub trait LockSystem: 'static {
@@ -33,8 +45,8 @@ pub trait LockClient: 'static {
     /// What a holder holds; it need not be `Send`.
     type Held: 'static;
 
-    /// Tries once to acquire `key`. Says with [`Host::attempt_begun`] when it takes its first clock reading, and
-    /// records its own refusal; the harness records the acquisition in the poll in which this future is ready.
+    /// Tries once to acquire `key`. A [`LockAttempt`] says when it takes its first clock reading, and what comes of it;
+    /// the harness records the acquisition in the poll in which this future is ready.
     ///
     /// # Errors
     /// Why not. What had been set at the nodes is being released.
@@ -57,7 +69,7 @@ pub trait LockClient: 'static {
 pub struct Acquired<H> {
     /// What [`LockClient::release`] needs.
     pub held: H,
-    /// The number that [`Host::attempt_begun`] gave.
+    /// The attempt that it began as; see [`LockAttempt`].
     pub attempt: Attempt,
     /// The value that stands at the nodes.
     pub value: Vec<u8>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencepost_checker::ClockKind;
 use fencepost_checker::history::ReleaseOutcome;
 use fencepost_world::Host;
-use futures_util::future::{Either, join_all, select};
+use futures_util::future::join_all;
 use redlock::redis::Connect;
 use redlock::{Drift, Guard, PortSet, Redlock, Retry, Watchdog};
 
@@ -272,13 +272,8 @@ impl RedlockClient {
                 key.clone(),
                 value.as_bytes().to_vec(),
             );
-            let timeout = self.host.sleep(self.node_timeout);
-            async move {
-                match select(Box::pin(delete), timeout).await {
-                    Either::Left((deleted, _)) => deleted.ok(),
-                    Either::Right(_) => None,
-                }
-            }
+            let (host, timeout) = (self.host, self.node_timeout);
+            async move { host.timeout(timeout, delete).await?.ok() }
         };
         let answers = join_all(self.nodes.iter().map(one)).await;
         let count = |wanted| {

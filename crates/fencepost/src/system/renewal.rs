@@ -149,13 +149,12 @@ impl Late {
                 node.compare_and_pexpire(key, value, self.ttl).await
             }
         };
-        let timeout = self.host.sleep(self.node_timeout);
-        let answer = match select(Box::pin(call), timeout).await {
-            Either::Left((Ok(Compared::Done), _)) => Answer::Done,
-            Either::Left((Ok(Compared::Foreign), _)) => Answer::Foreign,
-            Either::Left((Ok(Compared::Missing), _)) => Answer::Missing,
-            Either::Left((Err(error), _)) => Answer::Failed(error),
-            Either::Right(_) => Answer::TimedOut,
+        let answer = match self.host.timeout(self.node_timeout, call).await {
+            Some(Ok(Compared::Done)) => Answer::Done,
+            Some(Ok(Compared::Foreign)) => Answer::Foreign,
+            Some(Ok(Compared::Missing)) => Answer::Missing,
+            Some(Err(error)) => Answer::Failed(error),
+            None => Answer::TimedOut,
         };
         NodeAnswer {
             node: node.id(),

@@ -3,6 +3,7 @@
 mod catalogue;
 mod causes;
 mod delayed;
+mod experiment;
 mod extension;
 mod laws;
 mod operators;

@@ -346,15 +346,15 @@ fn no_hosts() {
 }
 
 #[test]
-fn none_of_a_family() {
+fn more_faults_than_anybody_could_read() {
     wrong(
-        "[swarm]\nduring = \"1s\"\n[swarm.pause]\nmost = 0\n",
+        "[swarm]\nduring = \"1s\"\n[swarm.pause]\nmost = 1001\n",
         expect![[r#"
-            error: from 1 to 1000 faults of a family, not 0
+            error: at most 1000 faults of a family, not 1001
               --> wrong.toml:17:8
                |
-            17 | most = 0
-               |        ^
+            17 | most = 1001
+               |        ^^^^
         "#]],
     );
 }
