@@ -10,6 +10,7 @@ mod cargo;
 mod determinism;
 mod readme;
 mod tour;
+mod walkthrough;
 
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,11 @@ const STEPS: &[Step] = &[
         name: "readme",
         run: readme::check,
         cure: "make the README and the program say the same",
+    },
+    Step {
+        name: "walkthrough",
+        run: walkthrough::check,
+        cure: "make docs/your-own-lock.md, examples/own-lock and the library say the same",
     },
     Step {
         name: "determinism",
