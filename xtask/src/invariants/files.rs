@@ -10,7 +10,7 @@ pub(super) const OWN_CLIPPY: &str =
     "No crate has a `clippy.toml` or `rustfmt.toml` of its own: it would replace the root's.";
 
 /// Where sources are.
-const FOLDERS: [&str; 2] = ["crates", "xtask"];
+const FOLDERS: [&str; 3] = ["crates", "examples", "xtask"];
 
 /// All files of all crates, by their paths from the root, sorted.
 pub(super) fn of(root: &Path) -> Result<Vec<String>> {

@@ -52,11 +52,12 @@ fn shared(root: &Path) -> Result<Table> {
 }
 
 fn folders(root: &Path) -> Result<Vec<String>> {
-    let mut folders = Vec::new();
-    for entry in std::fs::read_dir(root.join("crates")).context("crates")? {
-        folders.push(format!("crates/{}", entry?.file_name().to_string_lossy()));
+    let mut folders = vec!["xtask".to_owned()];
+    for group in ["crates", "examples"] {
+        for entry in std::fs::read_dir(root.join(group)).context(group)? {
+            folders.push(format!("{group}/{}", entry?.file_name().to_string_lossy()));
+        }
     }
-    folders.push("xtask".to_owned());
     folders.retain(|folder| root.join(folder).join("Cargo.toml").is_file());
     folders.sort();
     Ok(folders)

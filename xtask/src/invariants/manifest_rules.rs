@@ -15,11 +15,12 @@ type Ours<'m> = [&'m str];
 
 pub(super) const MANIFEST_RULES: &[ManifestRule] = &[
     ManifestRule {
-        says: "Only `world` depends on turmoil.",
+        says: "Only `world` depends on turmoil, and the tests of `examples`.",
         broken: |member, _| {
-            let stranger = member.folder != "crates/world";
+            let world = member.folder == "crates/world";
             those(member, |dependency| {
-                stranger && dependency.package == "turmoil"
+                let test = is_example(member) && dependency.development;
+                dependency.package == "turmoil" && !world && !test
             })
         },
     },
@@ -60,7 +61,7 @@ pub(super) const MANIFEST_RULES: &[ManifestRule] = &[
         broken: |member, _| those(member, |dependency| is_random(member, dependency)),
     },
     ManifestRule {
-        says: "No crate asks for tokio's feature `net` but `redlock` under its feature `redis`, and tests.",
+        says: "No crate asks for tokio's feature `net` but `redlock` under its feature `redis`, tests, and `examples`.",
         broken: |member, _| those(member, |dependency| is_network(member, dependency)),
     },
     ManifestRule {
@@ -127,6 +128,11 @@ fn only(member: &Manifest, ours: &Ours<'_>, folder: &str, known: &[&str]) -> Vec
     })
 }
 
+/// Programs that stand for those of others.
+fn is_example(member: &Manifest) -> bool {
+    member.folder.starts_with("examples/")
+}
+
 fn is_random(member: &Manifest, dependency: &Dependency) -> bool {
     let system = dependency.package == "getrandom";
     let generator =
@@ -145,7 +151,8 @@ fn is_network(member: &Manifest, dependency: &Dependency) -> bool {
         .features
         .iter()
         .any(|feature| feature == "net" || feature == "full");
-    let allowed =
-        dependency.development || (member.folder == "crates/redlock" && dependency.optional);
+    let allowed = dependency.development
+        || (member.folder == "crates/redlock" && dependency.optional)
+        || is_example(member);
     dependency.package == "tokio" && network && !allowed
 }

@@ -30,7 +30,7 @@ enum Absent {
 
 use Absent::{InAttributes, Macros, Paths, UnbiasedSelect, Words};
 
-const EVERYWHERE: &[&str] = &["crates", "xtask"];
+const EVERYWHERE: &[&str] = &["crates", "examples", "xtask"];
 const LIBRARIES: &[&str] = &["crates/*/src"];
 
 pub(super) const SOURCE_RULES: &[SourceRule] = &[
@@ -57,7 +57,7 @@ pub(super) const SOURCE_RULES: &[SourceRule] = &[
         ]),
     },
     SourceRule {
-        says: "Nothing opens a socket but `redlock::redis`, `redis-node`'s server loop, and tests.",
+        says: "Nothing opens a socket but `redlock::redis`, `redis-node`'s server loop, tests, and `examples`.",
         files: LIBRARIES,
         but: &[
             "crates/redlock/src/redis",
@@ -90,7 +90,7 @@ pub(super) const SOURCE_RULES: &[SourceRule] = &[
         absent: Words(&["f32", "f64"]),
     },
     SourceRule {
-        says: "The bans on clocks, threads and timers are lifted only in `redlock::redis`, `cli`, `xtask` and tests.",
+        says: "The bans on clocks, threads and timers are lifted only in `redlock::redis`, `cli`, `xtask`, tests and `examples`.",
         files: LIBRARIES,
         but: &["crates/redlock/src/redis", "crates/cli/src"],
         absent: InAttributes(&[
@@ -106,7 +106,7 @@ pub(super) const SOURCE_RULES: &[SourceRule] = &[
         absent: UnbiasedSelect,
     },
     SourceRule {
-        says: "Nothing prints but `cli` and `xtask`.",
+        says: "Nothing prints but `cli`, `xtask` and `examples`.",
         files: LIBRARIES,
         but: &["crates/cli/src"],
         absent: Macros(&["println", "print", "eprintln", "eprint", "dbg"]),

@@ -25,6 +25,7 @@ impl Planted {
             ("crates/report", "fencepost-report"),
             ("crates/fencepost", "fencepost"),
             ("crates/cli", "fencepost-cli"),
+            ("examples/own", "own"),
             ("xtask", "xtask"),
         ] {
             planted.write(&format!("{folder}/Cargo.toml"), &manifest(name, ""));
@@ -122,6 +123,28 @@ fn turmoil_outside_of_world() {
         "[target.'cfg(unix)'.dependencies]\nturmoil = \"0.7\"\n",
     );
     found("crates/fencepost/Cargo.toml", &target, 8);
+}
+
+#[test]
+fn an_example_is_a_program_of_somebody_else() {
+    allowed_dependency(
+        "examples/own",
+        "own",
+        "dev-dependencies",
+        "wind.workspace = true",
+    );
+    found_dependency("examples/own", "own", "wind.workspace = true");
+    let with_net = "tokio = { workspace = true, features = [\"net\"] }";
+    allowed_dependency("examples/own", "own", "dependencies", with_net);
+    allowed("examples/own/src/main.rs", "use tokio::net::TcpStream;");
+    found_dependency("examples/own", "own", "anyhow.workspace = true");
+    found(
+        "examples/own/src/lib.rs",
+        "use std::collections::HashMap;",
+        1,
+    );
+    found("examples/own/tests/it/main.rs", "#[ignore]", 1);
+    found("examples/own/clippy.toml", "", 1);
 }
 
 #[test]
