@@ -114,6 +114,16 @@ pub fn supported(scenario: &Scenario, engine: EngineKind) -> Result<(), Unsuppor
     Ok(())
 }
 
+/// Whether an engine can run a plan, as with [`supported`].
+#[must_use]
+pub fn supports(plan: &Plan, engine: EngineKind) -> bool {
+    use fencepost_world::plan::Action;
+    let mut faults = plan.world.faults.iter();
+    let one_way =
+        faults.any(|fault| matches!(fault.action, Action::Partition { one_way: true, .. }));
+    engine == EngineKind::Event || !one_way
+}
+
 /// Runs a plan with the lock that it names.
 #[must_use]
 pub fn run(plan: &Plan, engine: EngineKind) -> History {

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use fencepost::EngineKind;
 use fencepost::bundle::Bundle;
 use fencepost::expect::Standing;
 use fencepost::plan::Plan;
-use fencepost::runner::{Outcome, run};
+use fencepost::runner::{Outcome, run, supports};
 use fencepost::scenario::{Expectation, Scenario};
 use fencepost::shrink::{Shrunk, scenario_file, shrink as find_least};
 use fencepost_checker::run::Run;
@@ -18,6 +19,9 @@ use crate::arguments::ShrinkArguments;
 use crate::exit::{End, WrongInput};
 use crate::origin::origin;
 use crate::present::{self, program, quoted};
+
+/// How many seeds are tried for one that shows the same on the other engine.
+const OTHER_SEEDS: u64 = 500;
 
 pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
     let bundle = Bundle::read(&arguments.bundle)?;
@@ -34,6 +38,7 @@ pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
     let carry_out = |plan: &Plan| run(plan, bundle.engine);
     let shrunk = find_least(&bundle.plan, property, arguments.runs, carry_out, watch)
         .map_err(|error| WrongInput(error.to_string()))?;
+    let shrunk = on_both(shrunk, property, bundle.engine);
     let name = format!("{}-{property}", bundle.folder());
     let verdict = property.judge(&Run::of(&shrunk.history));
     let path = write(&shrunk, &bundle, &verdict, &name, &arguments.out)?;
@@ -73,6 +78,24 @@ pub(super) fn shrink(arguments: &ShrinkArguments) -> anyhow::Result<End> {
         quoted(&folder)
     ))?;
     Ok(End::Judged(Standing::AsExpected))
+}
+
+/// With a seed by which it comes out the same on the other engine, if one is found soon.
+fn on_both(shrunk: Shrunk, property: Property, engine: EngineKind) -> Shrunk {
+    let other = match engine {
+        EngineKind::Event => EngineKind::Turmoil,
+        EngineKind::Turmoil => EngineKind::Event,
+    };
+    if !supports(&shrunk.plan, other) {
+        eprintln!("engine {other} cannot run it");
+        return shrunk;
+    }
+    let on = |engine| move |plan: &Plan| run(plan, engine);
+    let found = shrunk.also_by(property, OTHER_SEEDS, on(engine), on(other));
+    if found.is_none() {
+        eprintln!("engine {other} does not show it under {OTHER_SEEDS} seeds: it takes a race");
+    }
+    found.unwrap_or(shrunk)
 }
 
 /// The property that came out otherwise than its scenario expects; or else the first that is violated at all.

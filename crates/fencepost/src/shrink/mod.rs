@@ -94,6 +94,37 @@ pub fn shrink(
     })
 }
 
+impl Shrunk {
+    /// The same with another seed, if need be, so that it is violated in the same way where `other` carries it out too: on
+    /// the other engine latencies are others, and what a race brings about there takes another race here. Nothing if none
+    /// of the next `seeds` seeds is such a one.
+    #[must_use]
+    pub fn also_by(
+        &self,
+        property: Property,
+        seeds: u64,
+        run: impl Fn(&Plan) -> History,
+        other: impl Fn(&Plan) -> History,
+    ) -> Option<Self> {
+        let judged = |history: &History| property.judge(&Run::of(history));
+        let manner = Manner::of(&judged(&self.history))?;
+        let same = |history: &History| manner.is_that_of(&judged(history));
+        let mut found = self.clone();
+        for further in 0..seeds {
+            found.plan.world.seed = self.plan.world.seed.wrapping_add(further);
+            found.runs += 1;
+            found.history = run(&found.plan);
+            if same(&found.history) {
+                found.runs += 1;
+                if same(&other(&found.plan)) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+}
+
 struct Search<R, W> {
     plan: Plan,
     history: History,

@@ -68,6 +68,25 @@ fn violations_of_many_faults_come_down_to_three_but_for_one_in_eight() {
     }
 }
 
+/// A race takes another seed there: latencies are others.
+#[test]
+fn what_is_left_shows_on_the_other_engine_too() {
+    let property = Property::MutualExclusion;
+    let on_turmoil = |plan: &Plan| run(plan, EngineKind::Turmoil);
+    for name in ["random/redlock", "random/failover"] {
+        for plan in violations(name, 4) {
+            let (seed, shrunk) = (plan.world.seed, shrunk(&plan, property));
+            let both = shrunk.also_by(property, 500, on_event, on_turmoil);
+            let both = both.unwrap_or_else(|| panic!("{name}, seed {seed}: only on one engine"));
+            let manner = Manner::of(&judged(&shrunk.plan, property)).expect("it is violated");
+            assert!(manner.is_that_of(&judged(&both.plan, property)));
+            let there = property.judge(&Run::of(&on_turmoil(&both.plan)));
+            assert!(manner.is_that_of(&there), "{name}, seed {seed}: {there:?}");
+            assert_eq!(both.plan.world.faults, shrunk.plan.world.faults);
+        }
+    }
+}
+
 /// c1 is away for longer than its TTL and writes late; and nodes drop c3's key while it holds on.
 const TWO: &str = r#"claim = "two claims"
 document = "000"
