@@ -8,6 +8,7 @@ mod file;
 mod manner;
 mod values;
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use fencepost_checker::history::{Role, What};
@@ -108,20 +109,34 @@ impl Shrunk {
     ) -> Option<Self> {
         let judged = |history: &History| property.judge(&Run::of(history));
         let manner = Manner::of(&judged(&self.history))?;
-        let same = |history: &History| manner.is_that_of(&judged(history));
-        let mut found = self.clone();
-        for further in 0..seeds {
-            found.plan.world.seed = self.plan.world.seed.wrapping_add(further);
-            found.runs += 1;
-            found.history = run(&found.plan);
-            if same(&found.history) {
-                found.runs += 1;
-                if same(&other(&found.plan)) {
-                    return Some(found);
-                }
+        let runs = Cell::new(self.runs);
+        let same = |history: &History| {
+            runs.set(runs.get() + 1);
+            manner.is_that_of(&judged(history))
+        };
+        let on_both = |plan: Plan| {
+            let history = run(&plan);
+            (same(&history) && same(&other(&plan))).then_some((plan, history))
+        };
+        let (mut plan, mut history) = (0..seeds).find_map(|further| {
+            let mut plan = self.plan.clone();
+            plan.world.seed = plan.world.seed.wrapping_add(further);
+            on_both(plan)
+        })?;
+        // What one seed needs, another may not.
+        for fault in (0..plan.world.faults.len()).rev() {
+            let mut fewer = plan.clone();
+            fewer.world.faults.remove(fault);
+            if let Some(found) = on_both(fewer) {
+                (plan, history) = found;
             }
         }
-        None
+        Some(Self {
+            plan,
+            history,
+            runs: runs.get(),
+            tried: self.tried.clone(),
+        })
     }
 }
 

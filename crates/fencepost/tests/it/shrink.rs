@@ -82,7 +82,7 @@ fn what_is_left_shows_on_the_other_engine_too() {
             assert!(manner.is_that_of(&judged(&both.plan, property)));
             let there = property.judge(&Run::of(&on_turmoil(&both.plan)));
             assert!(manner.is_that_of(&there), "{name}, seed {seed}: {there:?}");
-            assert_eq!(both.plan.world.faults, shrunk.plan.world.faults);
+            assert!(both.plan.world.faults.len() <= shrunk.plan.world.faults.len());
         }
     }
 }
