@@ -223,6 +223,11 @@ const CAUSES: &[(&str, &[Property], &[&str])] = &[
         &["c1 was stopped for 35"],
     ),
     (
+        "regressions/evicted-while-the-disk-stalled",
+        &[MutualExclusion],
+        &["dropped the key of c2 (evict)"],
+    ),
+    (
         "wall-clock-back",
         &[MutualExclusion, ExclusiveAccess, NoStaleWrite],
         &["c1's wall clock stepped back by 10"],
@@ -238,7 +243,8 @@ fn every_violation_has_the_cause_that_its_scenario_is_about() {
         if violated.is_empty() {
             continue;
         }
-        let outcome = Outcome::of(&scenario, 1, EngineKind::Event);
+        let seed = scenario.seed.unwrap_or(1);
+        let outcome = Outcome::of(&scenario, seed, EngineKind::Event);
         for property in violated {
             violations.insert((scenario.name.clone(), property.name()));
             let cause = cause(&outcome, property);
