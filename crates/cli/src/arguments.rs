@@ -75,6 +75,9 @@ pub(crate) struct RunArguments {
     /// Write the bundle in any case.
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Write the results as JUnit XML too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// One JSON line a scenario.
     #[arg(long)]
     pub(crate) json: bool,
@@ -105,6 +108,9 @@ pub(crate) struct SweepArguments {
     /// Where the results go, and the bundles of the lowest seeds that failed.
     #[arg(long, default_value = "fencepost-out")]
     pub(crate) out: PathBuf,
+    /// Write the results as JUnit XML too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// End with the summary as a JSON line.
     #[arg(long)]
     pub(crate) json: bool,
@@ -118,6 +124,9 @@ pub(crate) struct MergeArguments {
     /// As in the sweep: where a shard ended early, the merged sweep does.
     #[arg(long, value_name = "first|never|K", default_value = "never")]
     pub(crate) stop_on: StopOn,
+    /// Write the results as JUnit XML too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// End with the summary as a JSON line.
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,6 +5,7 @@ mod arguments;
 mod commands;
 mod exit;
 mod interrupt;
+mod junit;
 mod origin;
 mod present;
 mod progress;

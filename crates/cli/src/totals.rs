@@ -44,23 +44,28 @@ impl Swept<'_> {
         }
         self.causes(&mut text);
         self.failing(&mut text);
-        let schedules = totals.schedules;
-        let ended = match self.ended {
-            Ended::Done => String::new(),
-            Ended::Interrupted => ", interrupted".to_owned(),
-        };
         line(
             &mut text,
-            format_args!(
-                "\n{}: {schedules} schedules{ended}, {:.0} s of virtual time in {:.1} s ({:.0} schedules a second), {}",
-                self.standing(),
-                virtual_seconds(totals),
-                self.took.as_secs_f64(),
-                self.rate(),
-                totals.digest()
-            ),
+            format_args!("\n{}: {}", self.standing(), self.ending()),
         );
         text
+    }
+
+    /// How many schedules, how fast, and their digest.
+    pub(crate) fn ending(&self) -> String {
+        let totals = self.totals;
+        let ended = match self.ended {
+            Ended::Done => "",
+            Ended::Interrupted => ", interrupted",
+        };
+        format!(
+            "{} schedules{ended}, {:.0} s of virtual time in {:.1} s ({:.0} schedules a second), {}",
+            totals.schedules,
+            virtual_seconds(totals),
+            self.took.as_secs_f64(),
+            self.rate(),
+            totals.digest()
+        )
     }
 
     fn properties(&self) -> impl std::fmt::Display {

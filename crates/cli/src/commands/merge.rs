@@ -28,7 +28,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> anyhow::Result<End> {
         ended: Ended::Done,
         took: stopwatch.elapsed(),
     };
-    say_swept(&swept, arguments.json)?;
+    say_swept(&swept, arguments.json, arguments.junit.as_deref())?;
     Ok(End::Judged(swept.standing()))
 }
 

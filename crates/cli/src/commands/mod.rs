@@ -10,9 +10,11 @@ mod sweep;
 mod tour;
 
 use std::io::Write;
+use std::path::Path;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::End;
+use crate::junit::Junit;
 use crate::totals::Swept;
 
 /// Carries out what was asked for.
@@ -35,8 +37,11 @@ fn say(text: impl std::fmt::Display) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints what a sweep came to.
-fn say_swept(swept: &Swept<'_>, json: bool) -> anyhow::Result<()> {
+/// Prints what a sweep came to, and writes it as JUnit XML if that is asked for.
+fn say_swept(swept: &Swept<'_>, json: bool, junit: Option<&Path>) -> anyhow::Result<()> {
+    let mut report = Junit::new(junit);
+    report.sweep(swept);
+    report.write()?;
     if json {
         say(swept.summary())
     } else {

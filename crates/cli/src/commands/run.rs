@@ -11,6 +11,7 @@ use fencepost::scenario::{Scenario, scripted};
 use super::say;
 use crate::arguments::RunArguments;
 use crate::exit::End;
+use crate::junit::Junit;
 use crate::origin::origin;
 use crate::stopwatch::Stopwatch;
 use crate::{present, summary};
@@ -30,6 +31,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
         .map(|scenario| scenario.with(&arguments.set));
     let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
     let mut standing = Standing::AsExpected;
+    let mut junit = Junit::new(arguments.junit.as_deref());
     for scenario in scenarios {
         let flips = scenario.flips.iter().filter(|_| arguments.flips);
         let own = std::iter::once(&scenario);
@@ -38,17 +40,24 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<End> {
                 // Only what was named must be run.
                 Err(unsupported) if all || place > 0 => eprintln!("left out: {unsupported}"),
                 Err(unsupported) => return Err(unsupported.into()),
-                Ok(()) => standing = standing.max(run_one(one, arguments, all)?),
+                Ok(()) => standing = standing.max(run_one(one, arguments, all, &mut junit)?),
             }
         }
     }
+    junit.write()?;
     Ok(End::Judged(standing))
 }
 
-fn run_one(scenario: &Scenario, arguments: &RunArguments, all: bool) -> anyhow::Result<Standing> {
+fn run_one(
+    scenario: &Scenario,
+    arguments: &RunArguments,
+    all: bool,
+    junit: &mut Junit<'_>,
+) -> anyhow::Result<Standing> {
     let stopwatch = Stopwatch::start();
     let seed = arguments.seed.or(scenario.seed).unwrap_or(DEFAULT_SEED);
     let outcome = Outcome::of(scenario, seed, arguments.engine);
+    junit.run(scenario, &outcome, stopwatch.elapsed());
     if arguments.json {
         say(summary::of_run(&outcome, stopwatch.elapsed()))?;
     } else if all {

@@ -58,7 +58,7 @@ pub(super) fn sweep(arguments: &SweepArguments) -> anyhow::Result<End> {
         took: stopwatch.elapsed(),
     };
     let bundles = bundles(&scenario, arguments, &totals);
-    say_swept(&swept, arguments.json)?;
+    say_swept(&swept, arguments.json, arguments.junit.as_deref())?;
     eprintln!("results: {}", quoted(writer.path()));
     match (error, ended) {
         (Some(error), _) => Err(error.context(kept(&totals, &swept))),
