@@ -6,7 +6,6 @@
     clippy::disallowed_methods,
     reason = "the real server has the machine's clock and a thread of its own"
 )]
-#![expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 
 mod compare;
 mod peer;
@@ -17,10 +16,23 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config as RunnerConfig, RngAlgorithm, TestRng, TestRunner};
 
 use compare::{Tree, Verdict, compare};
-use peer::{Peer, RedisServer, serve_node};
+use peer::{Peer, serve_node};
 use templates::{LISTENER, TEMPLATES, command};
 
+use crate::real_server::RedisServer;
+
 type Request = Vec<Vec<u8>>;
+
+fn start() -> Option<RedisServer> {
+    RedisServer::start(&[
+        "--databases",
+        "1",
+        "--enable-debug-command",
+        "yes",
+        "--save",
+        "",
+    ])
+}
 
 /// A command for one of the two connections that each side has.
 #[derive(Clone, Debug)]
@@ -53,7 +65,7 @@ struct Pair {
 
 impl Pair {
     fn connect(redis: &RedisServer, node: u16) -> Pair {
-        let both = || [redis.connect(), Peer::connect(node)];
+        let both = || [Peer::connect(redis.port()), Peer::connect(node)];
         let mut main = both();
         for peer in &mut main {
             // A key that was set with a time in the past is there until somebody looks, on both sides.
@@ -142,7 +154,7 @@ const TRIES: usize = 5;
 
 #[test]
 fn random_commands_have_the_same_replies() {
-    let Some(redis) = RedisServer::start() else {
+    let Some(redis) = start() else {
         return;
     };
     let mut pair = Pair::connect(&redis, serve_node());
@@ -195,10 +207,10 @@ fn protocol_errors_have_the_same_text() {
         b"*1\r\n\r\n",
     ];
     for bytes in broken {
-        let Some(redis) = RedisServer::start() else {
+        let Some(redis) = start() else {
             return;
         };
-        let mut redis = redis.connect();
+        let mut redis = Peer::connect(redis.port());
         redis.send_bytes(bytes);
         let mut decoder = redis_node::request::Decoder::new(redis_node::request::Limits::default());
         decoder.feed(bytes);
@@ -213,10 +225,10 @@ fn protocol_errors_have_the_same_text() {
 
 #[test]
 fn resp3_and_inline_commands_look_the_same() {
-    let Some(server) = RedisServer::start() else {
+    let Some(server) = start() else {
         return;
     };
-    let (mut redis, mut node) = (server.connect(), Peer::connect(serve_node()));
+    let (mut redis, mut node) = (Peer::connect(server.port()), Peer::connect(serve_node()));
     let script = |text: &str| vec![b"EVAL".to_vec(), text.as_bytes().to_vec(), b"0".to_vec()];
     redis.ask(&words("HELLO 3"));
     node.ask(&words("HELLO 3"));
@@ -285,10 +297,10 @@ fn resp3_and_inline_commands_look_the_same() {
 /// The wall clock is the one of both: a key is gone when its time is over.
 #[test]
 fn the_same_key_lives_about_as_long() {
-    let Some(redis) = RedisServer::start() else {
+    let Some(redis) = start() else {
         return;
     };
-    let mut pair = [redis.connect(), Peer::connect(serve_node())];
+    let mut pair = [Peer::connect(redis.port()), Peer::connect(serve_node())];
     for peer in &mut pair {
         peer.ask(&words("SET k v PX 40"));
     }

@@ -7,81 +7,29 @@
     clippy::disallowed_methods,
     reason = "the real servers have the machine's clock"
 )]
-#![expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use redis_node::{Config, Persistence};
 
 use crate::cluster::Cluster;
+use crate::real_server::RedisServer;
 
 /// A real server and a connection to it.
 struct Real {
-    process: Child,
-    port: u16,
-    directory: PathBuf,
+    server: RedisServer,
     stream: BufReader<TcpStream>,
-}
-
-impl Drop for Real {
-    fn drop(&mut self) {
-        self.process
-            .kill()
-            .and_then(|()| self.process.wait())
-            .expect("our own child");
-        // What is left behind in the system's temporary directory harms nobody.
-        std::fs::remove_dir_all(&self.directory).ok();
-    }
 }
 
 impl Real {
     fn start(options: &[&str]) -> Option<Real> {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a port")
-            .port();
-        let directory = std::env::temp_dir().join(format!("redis-node-pair-{port}"));
-        std::fs::create_dir_all(&directory).expect("a directory");
-        let spawned = Command::new("redis-server")
-            .args([
-                "--bind",
-                "127.0.0.1",
-                "--appendonly",
-                "no",
-                "--repl-diskless-sync-delay",
-                "0",
-            ])
-            .args(["--port", &port.to_string(), "--dir"])
-            .arg(&directory)
-            .args(options)
-            .stdout(Stdio::null())
-            .spawn();
-        let process = match spawned {
-            Ok(process) => process,
-            Err(error) => {
-                let required = std::env::var_os("FENCEPOST_REQUIRE_REDIS");
-                assert!(
-                    required.is_none_or(|set| set != "1"),
-                    "redis-server: {error}"
-                );
-                eprintln!("skipped: no redis-server to compare with ({error})");
-                return None;
-            }
-        };
-        let stream = until("a server that accepts", || {
-            TcpStream::connect(("127.0.0.1", port)).ok()
-        });
+        let at_once = ["--repl-diskless-sync-delay", "0"];
+        let server = RedisServer::start(&[&at_once, options].concat())?;
+        let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it accepts");
         let stream = BufReader::new(stream);
-        Some(Real {
-            process,
-            port,
-            directory,
-            stream,
-        })
+        Some(Real { server, stream })
     }
 
     fn ask(&mut self, words: &[&str]) -> String {
@@ -261,7 +209,11 @@ fn a_pair_answers_like_a_real_one() {
     let Some(mut primary) = Real::start(&save) else {
         return;
     };
-    let follows = ["--replicaof", "127.0.0.1", &primary.port.to_string()];
+    let follows = [
+        "--replicaof",
+        "127.0.0.1",
+        &primary.server.port().to_string(),
+    ];
     let Some(mut replica) = Real::start(&[&save[..], &follows].concat()) else {
         return;
     };
@@ -299,7 +251,7 @@ fn a_pair_answers_like_a_real_one() {
     for words in ON_THE_REPLICA {
         compare(&replica.ask(words), &ours.ask(1, words), words);
     }
-    let port = primary.port.to_string();
+    let port = primary.server.port().to_string();
     let again = "+OK Already connected to specified master";
     assert_eq!(replica.ask(&["REPLICAOF", "127.0.0.1", &port]), again);
     assert_eq!(ours.ask(1, &["REPLICAOF", "node0", "7000"]), again);
@@ -323,7 +275,7 @@ fn a_server_that_cannot_save_answers_like_a_real_one() {
         ..Config::default()
     };
     let mut ours = Cluster::new(&config, 0);
-    std::fs::remove_dir_all(&real.directory).expect("our own directory");
+    std::fs::remove_dir_all(real.server.directory()).expect("our own directory");
     ours.node(0).set_disk_full(true);
     for words in [&["SAVE"][..], &["BGSAVE"]] {
         compare(&real.ask(words), &ours.ask(0, words), words);

@@ -13,6 +13,7 @@ mod laws;
 mod memory;
 mod persistence;
 mod pubsub;
+mod real_server;
 mod replication;
 mod replication_laws;
 mod scripts;

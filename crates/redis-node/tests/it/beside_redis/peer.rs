@@ -1,90 +1,12 @@
-//! The two that are compared: a real redis-server, and the node behind a port of its own.
+//! A connection to either of the two that are compared, and the node behind a port of its own.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis_node::server::{Hub, serve};
 use redis_node::{Config, Disk, Lua, Node, UnixTime};
 use tokio::task::LocalSet;
-
-/// A directory that is removed in the end.
-struct Directory(std::path::PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // What is left behind in the system's temporary directory harms nobody.
-        std::fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-/// A `redis-server` of our own, ended when it is dropped.
-pub(super) struct RedisServer {
-    process: Child,
-    port: u16,
-    _directory: Directory,
-}
-
-impl RedisServer {
-    /// `None` where there is no binary.
-    pub(super) fn start() -> Option<RedisServer> {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a port")
-            .port();
-        let directory = Directory(std::env::temp_dir().join(format!("redis-node-test-{port}")));
-        std::fs::create_dir_all(&directory.0).expect("a directory");
-        let options = format!(
-            "--port {port} --bind 127.0.0.1 --appendonly no --databases 1 --enable-debug-command yes"
-        );
-        let spawned = Command::new("redis-server")
-            .args(options.split(' '))
-            .args(["--save", "", "--dir"])
-            .arg(&directory.0)
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut process = match spawned {
-            Ok(process) => process,
-            Err(error) => {
-                let required = std::env::var_os("FENCEPOST_REQUIRE_REDIS");
-                assert!(
-                    required.is_none_or(|set| set != "1"),
-                    "redis-server: {error}"
-                );
-                eprintln!("skipped: no redis-server to compare with ({error})");
-                return None;
-            }
-        };
-        let mut log = BufReader::new(process.stdout.take().expect("piped"));
-        let mut line = String::new();
-        while !line.contains("Ready to accept connections") {
-            line.clear();
-            let read = log.read_line(&mut line).expect("log");
-            assert_ne!(read, 0, "redis-server did not start");
-        }
-        // The pipe must stay open, or the server's next line of log would end it.
-        process.stdout = Some(log.into_inner());
-        Some(RedisServer {
-            process,
-            port,
-            _directory: directory,
-        })
-    }
-
-    pub(super) fn connect(&self) -> Peer {
-        Peer::connect(self.port)
-    }
-}
-
-impl Drop for RedisServer {
-    fn drop(&mut self) {
-        self.process
-            .kill()
-            .and_then(|()| self.process.wait())
-            .expect("our own child");
-    }
-}
 
 fn now() -> UnixTime {
     let since = SystemTime::now()
