@@ -60,7 +60,8 @@ pub(crate) struct RunArguments {
     /// Lay a value over the scenario's file, such as `system.ttl=10s`; once for each value.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The seed that draws what the scenario leaves open; the scenario's own if it names one, or else 1.
+    /// The seed that draws what the scenario leaves open; the scenario's own if it names one, or else 1. With `all`,
+    /// those that name one stay with it.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// `event` or `turmoil`.

@@ -55,7 +55,9 @@ fn run_one(
     junit: &mut Junit<'_>,
 ) -> anyhow::Result<Standing> {
     let stopwatch = Stopwatch::start();
-    let seed = arguments.seed.or(scenario.seed).unwrap_or(DEFAULT_SEED);
+    // Of all scenarios, those that are about one seed stay with it.
+    let asked = arguments.seed.filter(|_| !all || scenario.seed.is_none());
+    let seed = asked.or(scenario.seed).unwrap_or(DEFAULT_SEED);
     let outcome = Outcome::of(scenario, seed, arguments.engine);
     junit.run(scenario, &outcome, stopwatch.elapsed());
     if arguments.json {
